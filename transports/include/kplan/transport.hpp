@@ -1,0 +1,120 @@
+#pragma once
+// The interface between the engine and whatever moves bytes. One primitive carries known patterns: a channel, a
+// directed ordered pipe between two ranks, opened once, with a few slots. Message number `seq` (0, 1, 2, ...) of a
+// channel uses slot seq % slots; a sender can be at most `slots` messages ahead of its receiver's releases.
+//
+//   sender:    while (!(p = channel.send_slot(seq))) progress;  pack into p;      channel.put(seq, bytes)
+//         or:  channel.put_in_place(seq, region, bytes);        ... later ...     while (!channel.is_sent(seq)) progress;
+//   receiver:  while (!(p = channel.arrived(seq))) progress;    unpack from p;    channel.release(seq)
+//
+// A transport belongs to one rank and is used by one thread at a time. Backends: local (ranks as threads of one
+// process), mpi. All ranks must make collective calls in the same order.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kplan/error.hpp"
+
+namespace kplan::transport {
+
+using Clock = std::chrono::steady_clock;
+
+enum class Direction : std::uint8_t { send, receive };
+
+/// One end of a channel to be opened.
+struct ChannelSpec {
+  int peer = 0;                    ///< the rank at the other end; not the own rank
+  std::uint32_t id = 0;            ///< pairs the two ends: unique for (sender, receiver) within one call of open
+  std::size_t capacity_bytes = 0;  ///< of a message, at least 1; the same at both ends
+  int slots = 2;                   ///< at least 1; the same at both ends
+  Direction direction = Direction::send;
+};
+
+/// An open end of a channel. Destroying it closes it, locally: messages that the other end has not taken may be lost.
+/// The run-time calls allocate nothing, never block, and may be made in any order that the protocol above allows.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+  Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  // The sender's calls; `seq` counts up by one from 0.
+
+  /// Where to pack message `seq`: capacity_bytes writable bytes, aligned to 64; null while its slot is still in use.
+  virtual std::byte* send_slot(std::uint64_t seq) = 0;
+  /// Sends the first `bytes` of the slot; at most once for each seq, after send_slot(seq) gave the slot.
+  virtual void put(std::uint64_t seq, std::size_t bytes) = 0;
+  /// Sends a region of the caller's instead of the slot; call only after send_slot(seq) was not null. The region
+  /// must stay unchanged until is_sent(seq). Cheap to repeat with the same region.
+  virtual void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) = 0;
+  /// Whether the memory of message `seq` (and of all before it) may be changed again.
+  virtual bool is_sent(std::uint64_t seq) = 0;
+
+  // The receiver's calls; messages are taken in order.
+
+  /// The bytes of message `seq`, in place until release, aligned to 64 unless they are the sender's own region; null while it has not come.
+  virtual const std::byte* arrived(std::uint64_t seq) = 0;
+  /// Hands the slot back. Messages are released in order, each once.
+  virtual void release(std::uint64_t seq) = 0;
+};
+
+/// What a rank needs of the world. Errors are TransportError, after which the transport cannot be used.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  virtual std::string_view name() const = 0;  ///< `local`, `mpi`
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// Collective: gives every rank's bytes to every rank, in rank order. Cost: O(size) messages or better; for
+  /// set-up, not for runs. Throws when some rank has not come at the deadline, naming it where that is known.
+  virtual std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) = 0;
+
+  /// Collective: opens this rank's ends (perhaps none), in the order of `specs`; the channels are connected and
+  /// warm on return. An end whose peer does not open its own, or with another capacity or slot count, is an error on both ranks.
+  virtual std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) = 0;
+
+  /// Moves whatever can be moved now. Never blocks.
+  virtual void progress() = 0;
+
+  /// Called by a waiting rank that found nothing to do `idle_rounds` times in a row: spins, then yields, then
+  /// sleeps for a short time, so that ranks that share a core let each other work.
+  virtual void pause(unsigned idle_rounds) = 0;
+
+  /// A rank that is known to have ended or failed, if there is one. Cheap.
+  virtual std::optional<int> dead() = 0;
+};
+
+/// The ranks of a world of threads within this process: give each to the thread that is to be that rank. A
+/// transport destroyed while others still wait for its rank is dead to them.
+std::vector<std::shared_ptr<Transport>> local(int ranks);
+
+/// Runs `body` as `ranks` ranks on threads of this process and waits for all. When bodies throw, rethrows what the
+/// lowest rank threw, preferring errors that are not the mere loss of another rank.
+void run_local(int ranks, const std::function<void(std::shared_ptr<Transport>)>& body);
+
+/// Whether this build has the MPI backend.
+bool has_mpi();
+
+/// The ranks of MPI_COMM_WORLD, collective over it. Initialises MPI if the program has not, and then finalises it when the last such
+/// transport goes. Programs that own MPI use kplan/mpi.hpp. Throws Unsupported in builds without MPI.
+std::shared_ptr<Transport> mpi_world();
+
+/// The time a wait may take: KPLAN_TIMEOUT in seconds (a decimal number > 0), 60 s by default. Errors: PlanError
+/// for anything else in that variable.
+std::chrono::nanoseconds timeout_from_environment();
+
+}  // namespace kplan::transport
