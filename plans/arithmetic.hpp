@@ -13,6 +13,9 @@
 
 namespace kplan {
 
+/// Holds any sum or product of two 64-bit integers.
+__extension__ typedef __int128 Wide;
+
 enum class Operation : std::uint8_t {
   convert,  ///< one operand of any type to the result type: C++'s conversion; real to integer truncates and
             ///< saturates, NaN becomes 0; anything to bool is `!= 0`; real to complex has imaginary part 0

@@ -9,11 +9,12 @@
 
 namespace kplan {
 
-/// The base of everything kplan throws on purpose. `what()` ends with the code in brackets.
+/// The base of everything kplan throws on purpose. The first line of `what()` ends with the code in brackets; where
+/// the error lies in a text, lines follow that show it underlined.
 class Error : public std::runtime_error {
  public:
-  Error(std::string code, const std::string& message)
-      : std::runtime_error(message + " [" + code + "]"), code_(std::move(code)) {}
+  Error(std::string code, const std::string& message, const std::string& detail = "")
+      : std::runtime_error(message + " [" + code + "]" + (detail.empty() ? "" : "\n" + detail)), code_(std::move(code)) {}
 
   /// The code alone, for programs and tests: `KP-P012`.
   const std::string& code() const noexcept { return code_; }

@@ -1,0 +1,229 @@
+// How it works: declarations in the order in which they can need each other (types, parameters, buffers, groups),
+// then the statements. The plan is complete up to what is being checked, so names are looked up in it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "plans/check_expression.hpp"
+#include "plans/check_statement.hpp"
+#include "plans/diagnostic.hpp"
+
+namespace kplan {
+namespace {
+
+constexpr std::size_t most_dimensions = 8, most_declarations = 1024, most_statements = 4096;
+constexpr std::int64_t largest_record_bytes = 4096;
+
+class PlanChecker {
+ public:
+  explicit PlanChecker(PlanSource source) : plan_(std::make_shared<PlanModel>()) { plan_->source = std::move(source); }
+
+  std::shared_ptr<const PlanModel> check() {
+    PlanSource& s = plan_->source;
+    plan_->name = s.name.text;
+    limit("types", s.types.size(), most_declarations);
+    limit("parameters", s.parameters.size(), most_declarations);
+    limit("buffers", s.buffers.size(), most_declarations);
+    limit("groups", s.groups.size(), most_declarations);
+    limit("operators", s.operators.size(), most_declarations);
+    limit("statements", s.statements.size(), most_statements);
+    for (const auto& [name, type] : s.types) {
+      declare(name);
+      plan_->types.emplace_back(name.text, element_type(type));
+    }
+    for (const auto& p : s.parameters) parameter(p);
+    plan_->buffers.reserve(s.buffers.size());  // expressions point to their element types
+    for (const auto& b : s.buffers) declare(b.name);
+    for (const auto& b : s.buffers) buffer(b);
+    for (const auto& g : s.groups) group(g);
+    for (const auto& o : s.operators) own_operator(o);
+    std::set<std::string> names;
+    for (const auto& st : s.statements) {
+      if (!names.insert(st.name.text).second) fail(st.name.origin, "KP-P042", fmt::format("two statements are called `{}`", st.name.text));
+      plan_->statements.push_back(check_statement(*plan_, st));
+    }
+    return plan_;
+  }
+
+ private:
+  [[noreturn]] void fail(const Origin& at, const char* code, const std::string& message) const {
+    throw error_at(plan_->source.document, at, code, message);
+  }
+
+  void limit(const char* what, std::size_t count, std::size_t most) const {
+    if (count > most) fail({std::string("/") + what, 0, 0}, "KP-P040", fmt::format("the plan has {} {}, at most {} are read", count, what, most));
+  }
+
+  void declare(const SourceText& name) {
+    if (!is_identifier(name.text) || name.text.size() > 200)
+      fail(name.origin, "KP-P041", fmt::format("`{}` is no name: a name is a C identifier", name.text));
+    if (is_reserved(name.text)) fail(name.origin, "KP-P041", fmt::format("`{}` has a meaning of its own and cannot be declared", name.text));
+    if (!declared_.insert(name.text).second) fail(name.origin, "KP-P042", fmt::format("`{}` is declared twice", name.text));
+  }
+
+  Scalar scalar(const SourceText& name, const char* what) const {
+    std::vector<std::string> names;
+    for (int k = 0; k <= static_cast<int>(Scalar::c128); ++k) {
+      if (name_of(static_cast<Scalar>(k)) == name.text) return static_cast<Scalar>(k);
+      names.emplace_back(name_of(static_cast<Scalar>(k)));
+    }
+    const std::string hint = suggestion(name.text, names);
+    fail(name.origin, "KP-P043", fmt::format("`{}` is no {}{}", name.text, what, hint.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : hint));
+  }
+
+  ElementType element_type(const TypeSource& t) const {
+    if (t.fields.empty()) {
+      const auto known = std::ranges::find(plan_->types, t.name.text, [](const auto& p) { return p.first; });
+      return known != plan_->types.end() ? known->second : ElementType(scalar(t.name, "element type"));
+    }
+    ElementType out;
+    out.size_bytes = 0;
+    std::size_t alignment = 1;
+    for (const auto& f : t.fields) {
+      if (!is_identifier(f.name.text)) fail(f.name.origin, "KP-P041", fmt::format("`{}` is no name: a name is a C identifier", f.name.text));
+      if (out.find(f.name.text)) fail(f.name.origin, "KP-P042", fmt::format("two fields are called `{}`", f.name.text));
+      const Scalar type = scalar(f.type, "type of a field");
+      const std::size_t a = alignment_of(type);
+      std::size_t offset = (out.size_bytes + a - 1) / a * a;
+      if (f.offset_bytes) {
+        if (*f.offset_bytes > largest_record_bytes) fail(f.name.origin, "KP-P044", fmt::format("a record has at most {} bytes", largest_record_bytes));
+        offset = static_cast<std::size_t>(*f.offset_bytes);
+      }
+      for (const Field& other : out.fields)
+        if (offset < other.offset_bytes + size_of(other.type) && other.offset_bytes < offset + size_of(type))
+          fail(f.name.origin, "KP-P044", fmt::format("the fields `{}` and `{}` overlap", other.name, f.name.text));
+      out.fields.push_back({f.name.text, type, offset});
+      out.size_bytes = std::max(out.size_bytes, offset + size_of(type));
+      alignment = std::max(alignment, a);
+    }
+    const std::size_t least = out.size_bytes;
+    out.size_bytes = t.size_bytes ? static_cast<std::size_t>(*t.size_bytes) : (least + alignment - 1) / alignment * alignment;
+    if (out.size_bytes < least) fail(t.origin, "KP-P044", fmt::format("the record's fields need {} bytes, its size is given as {}", least, out.size_bytes));
+    if (out.size_bytes > static_cast<std::size_t>(largest_record_bytes)) fail(t.origin, "KP-P044", fmt::format("a record has at most {} bytes", largest_record_bytes));
+    return out;
+  }
+
+  void parameter(const ParameterSource& p) {
+    declare(p.name);
+    Parameter out{p.name.text, scalar(p.type, "type of a parameter"), p.is_uniform, p.is_varying, {}};
+    if (p.default_value) {
+      const ScalarValue& v = *p.default_value;
+      const ScalarValue there = convert(v, out.type);
+      const bool fits = v.type == Scalar::boolean ? out.type == Scalar::boolean
+                        : is_integer(v.type)      ? !is_integer(out.type) ? out.type != Scalar::boolean
+                                                                          : there.as_integer() == v.as_integer() && (is_signed_integer(out.type) || v.as_integer() >= 0)
+                        : is_real(v.type)         ? is_real(out.type) || is_complex(out.type)
+                                                  : is_complex(out.type);
+      if (!fits) fail(p.default_origin, "KP-P045", fmt::format("the default {} is no value of {}", to_text(v), name_of(out.type)));
+      out.default_value = there;
+    }
+    plan_->parameters.push_back(std::move(out));
+  }
+
+  ExprPtr index(const SourceText& text, const ExpressionScope& scope, const char* what) const {
+    try {
+      return check_index(*parse_expression(text.text), scope, what);
+    } catch (const SyntaxFault& f) {
+      throw error_in(plan_->source.document, text, f.span, f.code, f.message);
+    }
+  }
+
+  void buffer(const BufferSource& b) {
+    Buffer out;
+    out.name = b.name.text;
+    out.type = element_type(b.type);
+    out.is_uniform = b.is_uniform;
+    out.is_varying = b.is_varying.value_or(true);
+    if (b.shape.size() > most_dimensions) fail(b.shape_origin, "KP-P046", fmt::format("a buffer has at most {} dimensions, `{}` has {}", most_dimensions, out.name, b.shape.size()));
+    if (b.strides && b.strides->size() != b.shape.size())
+      fail(b.shape_origin, "KP-P046", fmt::format("buffer `{}` has {} dimensions and {} strides", out.name, b.shape.size(), b.strides->size()));
+    ExpressionScope scope;
+    scope.plan = plan_.get();
+    scope.allows_elements = false;
+    scope.allows_varying = false;
+    scope.where = "a shape";
+    out.shape_texts = b.shape;
+    for (const auto& text : b.shape) out.shape.push_back(index(text, scope, "an extent"));
+    if (b.strides) {
+      out.stride_texts = *b.strides;
+      for (const auto& text : *b.strides) out.strides.push_back(index(text, scope, "a stride"));
+    }
+    plan_->buffers.push_back(std::move(out));
+  }
+
+  void group(const GroupSource& g) {
+    declare(g.name);
+    ExpressionScope scope;
+    scope.plan = plan_.get();
+    scope.where = "a group";
+    plan_->groups.push_back({g.name.text, index(g.color, scope, "a colour"), index(g.key, scope, "a key"), g.color, g.key});
+  }
+
+  /// The meaning of an operator depends on the place it is used on; here only its syntax and name are checked.
+  void own_operator(const OperatorSource& o) {
+    declare(o.name);
+    static const std::set<std::string, std::less<>> builtin{"assign", "sum", "prod", "band", "bor", "bxor", "land", "lor", "minloc", "maxloc"};
+    if (builtin.contains(o.name.text)) fail(o.name.origin, "KP-P041", fmt::format("`{}` is an operator already", o.name.text));
+    const auto parse = [&](const SourceText& text) {
+      try {
+        parse_expression(text.text);
+      } catch (const SyntaxFault& f) {
+        throw error_in(plan_->source.document, text, f.span, f.code, f.message);
+      }
+    };
+    if (o.is_native) return;
+    if (o.fields.empty()) parse(o.expression);
+    for (const auto& [field, text] : o.fields) parse(text);
+  }
+
+  std::shared_ptr<PlanModel> plan_;
+  std::set<std::string> declared_;
+};
+
+template <class List>
+int find_name(const List& list, std::string_view name) {
+  const auto it = std::ranges::find_if(list, [&](const auto& x) { return x.name == name; });
+  return it == list.end() ? -1 : static_cast<int>(it - list.begin());
+}
+
+}  // namespace
+
+std::string_view name_of(KnowledgeClass c) {
+  switch (c) {
+    case KnowledgeClass::global: return "global";
+    case KnowledgeClass::corresponding: return "corresponding";
+    case KnowledgeClass::sender: return "sender";
+    case KnowledgeClass::receiver: return "receiver";
+  }
+  return "";
+}
+
+int PlanModel::find_parameter(std::string_view n) const { return find_name(parameters, n); }
+int PlanModel::find_buffer(std::string_view n) const { return find_name(buffers, n); }
+
+std::shared_ptr<const PlanModel> check_plan(PlanSource source) { return PlanChecker(std::move(source)).check(); }
+
+PlanError error_in(const PlanModel& plan, const Statement& s, Span span, const std::string& code, const std::string& message) {
+  return error_in(plan.source.document, s.text, span, code, message);
+}
+
+ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, const std::vector<std::string>& variables, Scalar to) {
+  std::vector<Variable> bound;
+  for (const auto& v : variables) bound.push_back({v, Scalar::i64});
+  ExpressionScope scope;
+  scope.plan = &plan;
+  scope.variables = &bound;
+  scope.allows_elements = false;
+  scope.is_index = false;
+  scope.where = "a fill";
+  try {
+    const ExprPtr e = check_expression(*parse_expression(text.text), scope);
+    if (e->record || (is_complex(e->type) && !is_complex(to))) throw SyntaxFault{"KP-P014", fmt::format("`{}` cannot become {}", text.text, name_of(to)), e->span};
+    return converted(e, to);
+  } catch (const SyntaxFault& f) {
+    throw error_in(plan.source.document, text, f.span, f.code, f.message);
+  }
+}
+
+}  // namespace kplan

@@ -1,0 +1,31 @@
+#pragma once
+// How errors about a plan are written: `halo.json:14:22 /statements/2: what is wrong [KP-P012]`, and below it the
+// text with the place underlined.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kplan/error.hpp"
+#include "plans/parser.hpp"
+#include "plans/plan_source.hpp"
+
+namespace kplan {
+
+/// The place as it stands before a message: `file:line:column pointer: `, or `pointer: ` without a document.
+std::string place_of(const std::string& document, const Origin& origin);
+
+/// An error about a JSON value.
+PlanError error_at(const std::string& document, const Origin& origin, const std::string& code, const std::string& message);
+
+/// An error about a piece of a text: the column is that of the piece where the document is written without escapes.
+PlanError error_in(const std::string& document, const SourceText& text, Span span, const std::string& code,
+                   const std::string& message);
+
+/// The line of the text in which the span begins, and carets below it. Long lines are cut around the span.
+std::string underline(std::string_view text, Span span);
+
+/// ` (did you mean `x`?)` for the candidate that is most like the word, or nothing.
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace kplan
