@@ -7,7 +7,7 @@
 //       target element = result of the instructions over the elements of the streams
 //
 // A stream is an array of elements somewhere in memory: its address at one iteration is
-//   base + list[o] (if indexed) + sum over the dimensions of stride_bytes[d] * position[d].
+//   base + list[o] (if indexed) + list_stride_bytes * o + sum over the dimensions of strides_bytes[d] * position[d].
 // What matters for speed (strides, short extents) is literal in the spec and so constant in the code; a stride
 // or an extent of `at_run_time` is read from the arguments, so that code is shared by peers and sizes.
 // Specs are plain data: comparable, hashable through `key()`, printable through `to_text()`.
@@ -59,6 +59,7 @@ struct Output {
 struct Stream {
   bool is_indexed = false;                   ///< has a list of byte offsets, one for each o
   std::vector<std::int64_t> strides_bytes;   ///< one per dimension; a literal or `at_run_time`
+  std::int64_t list_stride_bytes = 0;        ///< what one step of o adds, a literal: the packed side of a gather
   bool operator==(const Stream&) const = default;
 };
 

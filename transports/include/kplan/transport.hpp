@@ -1,7 +1,8 @@
 #pragma once
 // The interface between the engine and whatever moves bytes. One primitive carries known patterns: a channel, a
 // directed ordered pipe between two ranks, opened once, with a few slots. Message number `seq` (0, 1, 2, ...) of a
-// channel uses slot seq % slots; a sender can be at most `slots` messages ahead of its receiver's releases.
+// channel uses slot seq % slots; a sender can be at most `slots` messages ahead of its receiver's releases (less than
+// three times as many where the backend buffers what is sent, as mpi does).
 //
 //   sender:    while (!(p = channel.send_slot(seq))) progress;  pack into p;      channel.put(seq, bytes)
 //         or:  channel.put_in_place(seq, region, bytes);        ... later ...     while (!channel.is_sent(seq)) progress;
@@ -96,6 +97,10 @@ class Transport {
 
   /// A rank that is known to have ended or failed, if there is one. Cheap.
   virtual std::optional<int> dead() = 0;
+
+  /// Whether that rank is known to have ended or failed. Cheap. It may have sent all it had to send before: look
+  /// once more for what you wait for before you take this for a failure.
+  virtual bool is_dead(int rank) { return dead() == rank; }
 };
 
 /// The ranks of a world of threads within this process: give each to the thread that is to be that rank. A

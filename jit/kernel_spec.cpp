@@ -1,0 +1,84 @@
+// How it works: a spec's key is its fields written one after the other, integers as zigzag varints and every
+// list behind its length, so that no two specs share a key. Equality and key leave the name out: it says
+// nothing about the code.
+#include "jit/kernel_spec.hpp"
+
+#include <algorithm>
+
+namespace kplan::jit {
+namespace {
+
+class KeyWriter {
+ public:
+  void unsigned_number(std::uint64_t v) {
+    while (v >= 0x80) {
+      bytes_.push_back(static_cast<char>(v | 0x80));
+      v >>= 7;
+    }
+    bytes_.push_back(static_cast<char>(v));
+  }
+  void number(std::int64_t v) {
+    unsigned_number((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63));
+  }
+  void numbers(const std::vector<std::int64_t>& list) {
+    unsigned_number(list.size());
+    for (std::int64_t v : list) number(v);
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+void write(KeyWriter& key, const Instruction& in) {
+  key.unsigned_number(static_cast<std::uint64_t>(in.opcode));
+  key.unsigned_number(static_cast<std::uint64_t>(in.operation));
+  key.unsigned_number(static_cast<std::uint64_t>(in.type));
+  for (std::int64_t v : {in.a, in.b, in.c, in.guard, in.stream, in.slot}) key.number(v);
+  key.number(in.offset_bytes);
+  key.unsigned_number(in.bits[0]);
+  key.unsigned_number(in.bits[1]);
+  key.numbers(in.position_strides);
+}
+
+}  // namespace
+
+bool KernelSpec::operator==(const KernelSpec& other) const {
+  return extents == other.extents && streams == other.streams && copy_bytes == other.copy_bytes &&
+         instructions == other.instructions && outputs == other.outputs && is_injective == other.is_injective;
+}
+
+bool KernelSpec::has_lists() const {
+  return std::any_of(streams.begin(), streams.end(), [](const Stream& s) { return s.is_indexed; });
+}
+
+int KernelSpec::scalar_count() const {
+  int count = 0;
+  for (const Instruction& in : instructions) {
+    if (in.opcode == Opcode::scalar || in.opcode == Opcode::position) count = std::max(count, in.slot + 1);
+  }
+  return count;
+}
+
+std::string KernelSpec::key() const {
+  KeyWriter key;
+  key.numbers(extents);
+  key.unsigned_number(streams.size());
+  for (const Stream& stream : streams) {
+    key.unsigned_number(stream.is_indexed);
+    key.numbers(stream.strides_bytes);
+    key.number(stream.list_stride_bytes);
+  }
+  key.number(copy_bytes);
+  key.unsigned_number(is_injective);
+  key.unsigned_number(instructions.size());
+  for (const Instruction& in : instructions) write(key, in);
+  key.unsigned_number(outputs.size());
+  for (const Output& out : outputs) {
+    key.number(out.offset_bytes);
+    key.number(out.instruction);
+  }
+  return key.take();
+}
+
+}  // namespace kplan::jit

@@ -1,0 +1,84 @@
+// How it works: modules arrive as finished vector code, so no IR optimisation runs, only the code generator at
+// O1 without loop-strength reduction, which takes long and undoes the addresses we chose. Floating point is
+// strict: nothing is contracted.
+#include "jit/llvm/host_target.hpp"
+
+#include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <string>
+
+namespace kplan::jit {
+namespace {
+
+/// Sets a switch of the code generator that has no other interface. The switches are this plugin's own copies, and
+/// they are set once, before the first module.
+void set_switch(const char* name) {
+  auto& switches = llvm::cl::getRegisteredOptions();
+  const auto it = switches.find(name);
+  if (it == switches.end()) return;
+  it->second->addOccurrence(0, name, "true");
+}
+
+int widest_vector(const llvm::TargetMachine& machine) {
+  if (!machine.getTargetTriple().isX86()) return 16;
+  const llvm::StringRef features = machine.getTargetFeatureString();
+  auto has = [&](const char* name) {
+    llvm::SmallVector<llvm::StringRef, 128> parts;
+    features.split(parts, ',');
+    return llvm::is_contained(parts, name);
+  };
+  if (has("+avx512f") && has("+avx512bw") && has("+avx512dq") && has("+avx512vl")) return 64;
+  return has("+avx2") ? 32 : 16;
+}
+
+}  // namespace
+
+llvm::Expected<std::unique_ptr<HostTarget>> HostTarget::create() {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  for (const char* name : {"disable-lsr", "disable-partial-libcall-inlining", "disable-mergeicmps"}) set_switch(name);
+
+  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!builder) return builder.takeError();
+  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
+  builder->setCodeModel(llvm::CodeModel::Small);
+  builder->setRelocationModel(llvm::Reloc::PIC_);
+  builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  auto machine = builder->createTargetMachine();
+  if (!machine) return machine.takeError();
+
+  std::unique_ptr<HostTarget> out(new HostTarget);
+  out->machine_ = std::move(*machine);
+  out->vector_bytes_ = widest_vector(*out->machine_);
+  return out;
+}
+
+void HostTarget::prepare(llvm::Module& module) const {
+  module.setTargetTriple(machine_->getTargetTriple().str());
+  module.setDataLayout(machine_->createDataLayout());
+}
+
+llvm::Error HostTarget::generate(llvm::Module& module, llvm::SmallVectorImpl<char>& out, llvm::CodeGenFileType type) {
+  llvm::raw_svector_ostream stream(out);
+  llvm::legacy::PassManager passes;
+  if (machine_->addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true)) {
+    return llvm::createStringError("the code generator cannot write this kind of file");
+  }
+  passes.run(module);
+  return llvm::Error::success();
+}
+
+llvm::Error HostTarget::generate_object(llvm::Module& module, llvm::SmallVectorImpl<char>& object) {
+  return generate(module, object, llvm::CodeGenFileType::ObjectFile);
+}
+
+llvm::Error HostTarget::generate_assembly(llvm::Module& module, llvm::SmallVectorImpl<char>& text) {
+  machine_->Options.MCOptions.AsmVerbose = true;
+  return generate(module, text, llvm::CodeGenFileType::AssemblyFile);
+}
+
+}  // namespace kplan::jit

@@ -1,0 +1,157 @@
+// The compiler service: sharing, listings, lifetimes, threads, and life without a code generator.
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "jit/compiler.hpp"
+#include "kplan/error.hpp"
+#include "specs.hpp"
+
+using namespace kplan;
+using namespace kplan::test;
+using jit::Compiler;
+using jit::Kernel;
+using jit::KernelSpec;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::size_t resident_bytes() {
+  std::ifstream statistics("/proc/self/statm");
+  std::size_t total = 0, resident = 0;
+  statistics >> total >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// Runs a widening kernel on its own memory and says whether all elements arrived.
+bool widens(const Kernel& kernel, std::size_t count) {
+  std::vector<float> source(count);
+  std::vector<double> target(count, -1);
+  for (std::size_t i = 0; i < count; ++i) source[i] = static_cast<float>(i) / 3;
+  std::byte* bases[] = {reinterpret_cast<std::byte*>(target.data()), reinterpret_cast<std::byte*>(source.data())};
+  if (kernel({bases, nullptr, 0, nullptr, nullptr, nullptr}) != 0) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (target[i] != static_cast<double>(source[i])) return false;
+  }
+  return true;
+}
+
+// Sanitizers keep freed memory for a while, so there the resident size says nothing; leaks are reported at exit.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool keeps_freed_memory = true;
+constexpr int churn_cycles = 300;
+#else
+constexpr bool keeps_freed_memory = false;
+constexpr int churn_cycles = 2000;
+#endif
+
+}  // namespace
+
+#ifdef KPLAN_HAS_CODE_GENERATOR
+TEST_CASE("the code generator that was built opens") {
+  const char* jit = std::getenv("KPLAN_JIT");
+  if (jit != nullptr && std::string(jit) == "off") return;
+  INFO(Compiler::instance().why_not());
+  CHECK(Compiler::instance().is_available());
+}
+#endif
+
+TEST_CASE("equal specs share code, within one call and across calls") {
+  const KernelSpec specs[] = {widening_spec(17), widening_spec(18), widening_spec(17)};
+  const auto first = Compiler::instance().compile(specs);
+  const auto second = Compiler::instance().compile({specs, 1});
+  CHECK(&first[0].spec() == &first[2].spec());
+  CHECK(&first[0].spec() == &second[0].spec());
+  CHECK(&first[0].spec() != &first[1].spec());
+  CHECK(first[0].is_compiled() == Compiler::instance().is_available());
+}
+
+TEST_CASE("a malformed spec is refused before anything is generated") {
+  KernelSpec spec = widening_spec(5);
+  spec.outputs.clear();
+  CHECK_THROWS_AS(Compiler::instance().compile({&spec, 1}), InternalError);
+}
+
+TEST_CASE("listings name the kernel and show vectors and literal strides") {
+  if (!Compiler::instance().is_available()) return;
+  KernelSpec spec = widening_spec(1000);
+  spec.name = "pack u[i-1] @left";
+  const std::string ir = Compiler::instance().listing(spec, jit::Listing::ir);
+  CHECK(contains(ir, "@kplan_pack_u_i_1___left"));
+  CHECK(contains(ir, " x float>"));
+  KernelSpec strided = copy_spec({100, 40}, {320, 8}, {4096, 16}, 8);
+  const std::string assembly = Compiler::instance().listing(strided, jit::Listing::assembly);
+#if defined(__x86_64__)
+  CHECK((contains(assembly, "%xmm") || contains(assembly, "%ymm") || contains(assembly, "%zmm")));
+  CHECK(contains(assembly, "$4096"));
+#endif
+  CHECK(contains(assembly, "kplan_copy"));
+}
+
+TEST_CASE("compiling and releasing over and over neither crashes nor grows memory") {
+  const char* asked = std::getenv("KPLAN_CHURN");  // cycles; the default keeps the suite quick
+  const int cycles = asked != nullptr ? std::atoi(asked) : churn_cycles;
+  std::size_t before = 0;
+  for (int i = 0; i < cycles; ++i) {
+    const KernelSpec spec = widening_spec(1 + i % 50, 4 + 4 * (i % 7));
+    const auto kernels = Compiler::instance().compile({&spec, 1});
+    REQUIRE(kernels.size() == 1);
+    if (i % 7 == 0) REQUIRE(widens(kernels[0], static_cast<std::size_t>(1 + i % 50)));
+    if (i == cycles / 10) before = resident_bytes();
+  }
+  INFO("resident before " << before << ", after " << resident_bytes());
+  CHECK((keeps_freed_memory || resident_bytes() < before + (8u << 20)));
+}
+
+TEST_CASE("a kernel outlives the batch mates it was compiled with") {
+  std::vector<KernelSpec> specs;
+  for (int i = 0; i < 8; ++i) specs.push_back(widening_spec(200 + i));
+  std::vector<Kernel> kernels = Compiler::instance().compile(specs);
+  const Kernel kept = kernels[5];
+  kernels.clear();
+  CHECK(widens(kept, 205));
+}
+
+TEST_CASE("threads compile, share, run and release at the same time") {
+  std::vector<std::thread> threads;
+  std::vector<int> failures(4, 0);
+  for (std::size_t t = 0; t < failures.size(); ++t) {
+    threads.emplace_back([t, &failures] {
+      for (int i = 0; i < 60; ++i) {
+        const KernelSpec specs[] = {widening_spec(300 + i % 5), widening_spec(400 + (i + static_cast<int>(t)) % 9)};
+        const auto kernels = Compiler::instance().compile(specs);
+        if (!widens(kernels[0], static_cast<std::size_t>(300 + i % 5))) ++failures[t];
+        if (!widens(kernels[1], static_cast<std::size_t>(400 + (i + static_cast<int>(t)) % 9))) ++failures[t];
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failures == std::vector<int>(4, 0));
+}
+
+TEST_CASE("kernels run interpreted where code generation is off", "[.][child]") {
+  // Run by the next test in a process of its own, since a process opens the generator once.
+  const KernelSpec spec = widening_spec(33);
+  const auto kernels = Compiler::instance().compile({&spec, 1});
+  CHECK_FALSE(kernels[0].is_compiled());
+  CHECK(widens(kernels[0], 33));
+  CHECK_FALSE(Compiler::instance().why_not().empty());
+  try {
+    Compiler::instance().listing(spec, jit::Listing::ir);
+    FAIL("listed without a code generator");
+  } catch (const CompilerError& error) {
+    CHECK(error.code() == "KP-C001");
+  }
+}
+
+TEST_CASE("KPLAN_JIT=off and a plugin that is not there leave the interpreter") {
+  char program[4096] = {};
+  REQUIRE(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
+  const std::string child = "'" + std::string(program) + "' 'kernels run interpreted where code generation is off' >/dev/null";
+  CHECK(std::system(("KPLAN_JIT=off " + child).c_str()) == 0);
+  CHECK(std::system(("KPLAN_PLUGIN=/nowhere/libkplan_llvm.so " + child).c_str()) == 0);
+}

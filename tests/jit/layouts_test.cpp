@@ -1,0 +1,134 @@
+// Layouts that the code generator treats in ways of their own: transpositions, elements a few apart, records, gathers.
+// Expected bytes come from index arithmetic beside the test.
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "guarded_memory.hpp"
+#include "jit/compiler.hpp"
+#include "specs.hpp"
+
+using namespace kplan;
+using namespace kplan::test;
+using jit::at_run_time;
+using jit::Compiler;
+using jit::KernelSpec;
+
+namespace {
+
+/// Memory that ends, or begins, at a page that faults, filled with bytes that tell their places.
+struct Array {
+  Array(std::size_t size, bool at_end) : memory(size), bytes(at_end ? memory.at_end(size) : memory.at_begin()), count(size) {
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 131 + i / 251);
+  }
+  GuardedMemory memory;
+  std::byte* bytes;
+  std::size_t count;
+};
+
+void run(const KernelSpec& spec, std::vector<std::byte*> bases, std::vector<std::int64_t> extents, std::vector<std::int64_t> strides) {
+  const jit::KernelArguments arguments{bases.data(), nullptr, 0, extents.data(), strides.data(), nullptr};
+  const auto kernels = Compiler::instance().compile({&spec, 1});
+  CHECK(kernels[0](arguments) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a transposition moves every element, whatever its size and the extents") {
+  for (const std::int64_t bytes : {1, 2, 4, 8, 16}) {
+    for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{{8, 8}, {9, 17}, {33, 12}, {64, 31}, {7, 40}}) {
+      for (const int hidden : {0, 1, 2}) {
+        const auto size = static_cast<std::size_t>(rows * columns * bytes);
+        for (const bool at_end : {false, true}) {
+          Array source(size, at_end), target(size, at_end);
+          KernelSpec spec = copy_spec({rows, columns}, {columns * bytes, bytes}, {bytes, rows * bytes}, bytes);
+          if (hidden > 0) spec.extents = {at_run_time, at_run_time};
+          if (hidden > 1) spec.streams[0].strides_bytes[0] = spec.streams[1].strides_bytes[1] = at_run_time;
+          run(spec, {target.bytes, source.bytes}, {rows, columns}, {columns * bytes, bytes, bytes, rows * bytes});
+          bool ok = true;
+          for (std::int64_t i = 0; i < rows; ++i) {
+            for (std::int64_t j = 0; j < columns; ++j) {
+              ok = ok && std::memcmp(target.bytes + (i * columns + j) * bytes, source.bytes + (j * rows + i) * bytes,
+                                     static_cast<std::size_t>(bytes)) == 0;
+            }
+          }
+          INFO(bytes << " bytes, " << rows << " x " << columns << ", hidden " << hidden);
+          CHECK(ok);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("copies with small, large and negative strides touch nothing beyond their elements") {
+  for (const std::int64_t bytes : {1, 2, 4, 8, 12, 16, 31, 100, 300}) {
+    for (const std::int64_t steps : {-3, -1, 1, 2, 3, 4, 9}) {
+      for (const std::int64_t count : {1, 3, 15, 131}) {
+        for (const bool packs : {true, false}) {
+          const std::int64_t stride = steps * bytes, span = (count - 1) * std::abs(stride) + bytes;
+          Array wide(static_cast<std::size_t>(span), count % 2 != 0), packed(static_cast<std::size_t>(count * bytes), true);
+          std::byte* first = wide.bytes + (stride < 0 ? span - bytes : 0);
+          const std::vector<std::byte> before(wide.bytes, wide.bytes + span);
+          const KernelSpec spec = packs ? copy_spec({count}, {bytes}, {stride}, bytes) : copy_spec({count}, {stride}, {bytes}, bytes);
+          run(spec, packs ? std::vector{packed.bytes, first} : std::vector{first, packed.bytes}, {count}, {});
+          bool ok = true;
+          for (std::int64_t i = 0; i < count; ++i) {
+            ok = ok && std::memcmp(packed.bytes + i * bytes, first + i * stride, static_cast<std::size_t>(bytes)) == 0;
+          }
+          for (std::int64_t i = 0; i < span && !packs; ++i) {
+            if (i % std::abs(stride) >= bytes) ok = ok && wide.bytes[i] == before[static_cast<std::size_t>(i)];
+          }
+          INFO(bytes << " bytes, stride " << stride << ", count " << count << (packs ? ", packs" : ", unpacks"));
+          REQUIRE(ok);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a list gathers elements into a packed target") {
+  for (const std::int64_t bytes : {4, 8, 24}) {
+    KernelSpec spec;
+    spec.streams = {{false, {}, bytes}, {true, {}, 0}};
+    spec.copy_bytes = bytes;
+    std::vector<std::int64_t> list;
+    for (std::int64_t o = 0; o < 100; ++o) list.push_back(o * 37 % 101 * bytes);
+    Array source(static_cast<std::size_t>(101 * bytes), true), target(static_cast<std::size_t>(100 * bytes), true);
+    std::byte* bases[] = {target.bytes, source.bytes};
+    const std::int64_t* lists[] = {nullptr, list.data()};
+    const auto kernels = Compiler::instance().compile({&spec, 1});
+    CHECK(kernels[0]({bases, lists, 100, nullptr, nullptr, nullptr}) == 0);
+    bool ok = true;
+    for (std::size_t o = 0; o < 100; ++o) {
+      ok = ok && std::memcmp(target.bytes + o * static_cast<std::size_t>(bytes), source.bytes + list[o], static_cast<std::size_t>(bytes)) == 0;
+    }
+    CHECK(ok);
+  }
+}
+
+TEST_CASE("fields of records are read and written at their offsets") {
+  struct Particle {
+    float charge;
+    double x[3];
+    bool is_alive;
+  };
+  KernelSpec spec;
+  spec.extents = {19};
+  constexpr auto size = static_cast<std::int64_t>(sizeof(Particle));
+  spec.streams = {{false, {16}, 0}, {false, {size}, 0}};
+  spec.instructions = {load(1, Scalar::f32, offsetof(Particle, charge)), load(1, Scalar::f64, offsetof(Particle, x) + 8),
+                       apply(Operation::convert, Scalar::f64, 0), apply(Operation::mul, Scalar::f64, 1, 2),
+                       load(1, Scalar::boolean, offsetof(Particle, is_alive))};
+  spec.outputs = {{0, 3}, {8, 4}};
+  std::vector<Particle> particles(19);
+  for (std::size_t i = 0; i < particles.size(); ++i) {
+    particles[i] = {static_cast<float>(i) / 7, {1, 1.5 * static_cast<double>(i), 3}, i % 3 == 0};
+  }
+  std::vector<std::byte> target(19 * 16);
+  run(spec, {target.data(), reinterpret_cast<std::byte*>(particles.data())}, {}, {});
+  for (std::size_t i = 0; i < particles.size(); ++i) {
+    double product = 0;
+    std::memcpy(&product, target.data() + 16 * i, 8);
+    CHECK(product == particles[i].x[1] * static_cast<double>(particles[i].charge));
+    CHECK(target[16 * i + 8] == std::byte{particles[i].is_alive});
+  }
+}

@@ -1,0 +1,95 @@
+// Programs whose transports and MPI begin and end in every order; each must end by itself with status 0. Named by the
+// argument: `world` lets kplan initialise and finalise; `finalize_first` finalises under open channels with receives
+// started and messages that nobody took; `leave` ends ranks at different times.
+#include <cstdio>
+#include <cstring>
+
+#include "kplan/mpi.hpp"
+#include "tests/transports/ranks.hpp"
+
+using namespace kplan::tests;
+
+namespace {
+
+bool is_finalized() {
+  int is_so = 0;
+  MPI_Finalized(&is_so);
+  return is_so != 0;
+}
+
+void world() {
+  {
+    const auto transport = kplan::transport::mpi_world();
+    const auto second = kplan::transport::mpi_world();
+    if (transport->size() > 1) {
+      const auto channels = open_ring(*transport, 100, 2);
+      send(*transport, *channels[0], 0, 100, 1);
+      receive(*transport, *channels[1], 0, 100, 1);
+    }
+    meet(*second);
+    claim(!is_finalized(), "MPI runs while a transport lives");
+  }
+  claim(is_finalized(), "MPI ended with the last transport");
+  bool is_refused = false;
+  try {
+    (void)kplan::transport::mpi_world();
+  } catch (const kplan::TransportError&) {
+    is_refused = true;
+  }
+  claim(is_refused, "MPI cannot start again");
+}
+
+void finalize_first() {
+  MPI_Init(nullptr, nullptr);
+  auto transport = kplan::transport::mpi(MPI_COMM_WORLD);
+  std::vector<std::vector<std::unique_ptr<Channel>>> channels;
+  if (transport->size() > 1) {
+    channels.push_back(open_ring(*transport, 100, 2));
+    channels.push_back(open_ring(*transport, 1 << 20, 4));  // too large to be sent before it is received
+    send(*transport, *channels[0][0], 0, 100, 1);
+    send(*transport, *channels[1][0], 0, 1 << 20, 1);
+  }
+  MPI_Finalize();
+  bool is_refused = false;
+  try {
+    meet(*transport);
+  } catch (const kplan::TransportError&) {
+    is_refused = true;
+  }
+  claim(is_refused, "a transport cannot be used after MPI");
+}
+
+void leave() {
+  MPI_Init(nullptr, nullptr);
+  {
+    auto transport = kplan::transport::mpi(MPI_COMM_WORLD);
+    if (transport->size() > 1) {
+      const auto channels = open_ring(*transport, 1 << 20, 2);
+      send(*transport, *channels[0], 0, 1 << 20, 1);
+      if (transport->rank() % 2 == 0) receive(*transport, *channels[1], 0, 1 << 20, 1);
+    }
+  }
+  MPI_Finalize();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* const name = argc > 1 ? argv[1] : "";
+  try {
+    if (std::strcmp(name, "world") == 0) {
+      world();
+    } else if (std::strcmp(name, "finalize_first") == 0) {
+      finalize_first();
+    } else if (std::strcmp(name, "leave") == 0) {
+      leave();
+    } else {
+      std::fprintf(stderr, "usage: kplan-mpi-lifetime world|finalize_first|leave\n");
+      return 2;
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", name, error.what());
+    return 1;
+  }
+  return 0;
+}

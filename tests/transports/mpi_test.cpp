@@ -1,0 +1,156 @@
+// What the MPI transport does beyond the conformance cases: its limits, lowered so that tests reach them, and its
+// errors.
+#include "kplan/mpi.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "tests/transports/ranks.hpp"
+#include "transports/mpi/message_type.hpp"
+#include "transports/mpi/transport.hpp"
+
+using namespace kplan::tests;
+using namespace kplan::transport::mpi_backend;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Runs `body` on a transport over the first `ranks` processes with lowered limits.
+void on_limited_ranks(int ranks, Limits limits, const std::function<void(Transport&)>& body) {
+  on_ranks(ranks, [&](Transport& transport) {
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group some = MPI_GROUP_NULL;
+    MPI_Comm comm = MPI_COMM_NULL;
+    int range[1][3] = {{0, transport.size() - 1, 1}};
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_range_incl(all, 1, range, &some);
+    MPI_Comm_create_group(MPI_COMM_WORLD, some, 0, &comm);
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    body(*make_transport(comm, limits, nullptr));
+    MPI_Comm_free(&comm);
+  });
+}
+
+template <class Call>
+std::string code_of(Call call) {
+  try {
+    call();
+  } catch (const kplan::Error& error) {
+    return error.code();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a type of any number of bytes has that size and extent") {
+  for (const int max_count : {7, 100, 2147483647}) {
+    for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{6}, std::size_t{7}, std::size_t{8},
+                              std::size_t{14}, std::size_t{48}, std::size_t{49}, std::size_t{2147483647},
+                              std::size_t{2147483648}, std::size_t{10000000019}}) {
+      if (bytes > static_cast<std::size_t>(max_count) * static_cast<std::size_t>(max_count)) continue;
+      const MessageType message(bytes, max_count);
+      MPI_Count size = 0;
+      MPI_Count lower = 0;
+      MPI_Count extent = 0;
+      MPI_Type_size_x(message.type(), &size);
+      MPI_Type_get_extent_x(message.type(), &lower, &extent);
+      CHECK(static_cast<std::size_t>(size * message.count()) == bytes);
+      CHECK(static_cast<std::size_t>(extent * message.count()) == bytes);
+      CHECK(lower == 0);
+    }
+  }
+  CHECK(code_of([] { MessageType(56, 7); }) == "KP-T007");
+}
+
+TEST_CASE("messages of more bytes than a count can say are whole") {
+  for (const std::size_t bytes :
+       {std::size_t{99}, std::size_t{100}, std::size_t{101}, std::size_t{200}, std::size_t{9999}}) {
+    on_limited_ranks(2, {0, 100}, [=](Transport& transport) {
+      const auto channels = open_ring(transport, bytes, 2);
+      std::vector<std::byte> region(bytes);
+      for (std::uint64_t seq = 0; seq < 30; ++seq) {
+        const std::size_t length = seq % 3 == 1 ? bytes * 2 / 3 : bytes;
+        if (seq % 3 == 2) {
+          (void)wait_for(transport, "a slot", [&] { return channels[0]->send_slot(seq); });
+          fill(region.data(), bytes, 1, seq);
+          channels[0]->put_in_place(seq, region.data(), bytes);
+        } else {
+          send(transport, *channels[0], seq, length, 1);
+        }
+        receive(transport, *channels[1], seq, length, 1);
+        wait_for(transport, "the message to be sent", [&] { return channels[0]->is_sent(seq); });
+      }
+    });
+  }
+}
+
+TEST_CASE("channels can be opened for ever though a communicator has few tags") {
+  for (const int ranks : {2, 3}) {
+    on_limited_ranks(ranks, {9, 0}, [](Transport& transport) {
+      std::vector<std::vector<std::unique_ptr<Channel>>> alive;
+      for (unsigned round = 0; round < 60; ++round) {
+        alive.push_back(open_ring(transport, 16, 2));
+        if (alive.size() > 12) alive.erase(alive.begin());  // some live longer than their communicator is in use
+        for (unsigned i = 0; i < alive.size(); ++i) {
+          const std::uint64_t seq = alive.size() < 13 ? alive.size() - 1 - i : 12 - i;
+          send(transport, *alive[i][0], seq, 16, i + round);
+          receive(transport, *alive[i][1], seq, 16, i + round);
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("more channels at once than there are tags are refused on every rank") {
+  on_limited_ranks(2, {9, 0}, [](Transport& transport) {
+    std::vector<ChannelSpec> specs;
+    for (std::uint32_t id = 0; id < 9; ++id)
+      specs.push_back({1 - transport.rank(), id, 8, 1, transport.rank() == 0 ? Direction::send : Direction::receive});
+    claim(code_of([&] { (void)transport.open(specs, soon()); }) == "KP-T007", "nine are too many");
+    specs.pop_back();
+    claim(transport.open(specs, soon()).size() == 8, "eight can be opened");
+  });
+}
+
+TEST_CASE("an allgather of more bytes than a count can say is refused on every rank") {
+  for (const int ranks : rank_counts) {
+    on_limited_ranks(ranks, {0, 100}, [=](Transport& transport) {
+      const std::size_t share = 100 / static_cast<std::size_t>(ranks);
+      claim(transport.allgather(std::string(share, 'x'), soon()).size() == static_cast<std::size_t>(ranks),
+            "100 bytes fit");
+      const std::string mine(transport.rank() == 0 ? 101 : 0, 'x');
+      claim(code_of([&] { (void)transport.allgather(mine, soon()); }) == "KP-T007", "101 bytes are too many");
+    });
+  }
+}
+
+TEST_CASE("an allgather to which a rank does not come ends at its deadline, and the transport with it") {
+  on_ranks(2, [](Transport& transport) {
+    if (transport.rank() != 0) return;
+    const auto gather = [&] { (void)transport.allgather("here", Clock::now() + 100ms); };
+    claim(code_of(gather) == "KP-T001", "it ran out of time");
+    claim(code_of(gather) == "KP-T008", "it cannot be used again");
+  });
+}
+
+TEST_CASE("communicators that are none, or join two groups, are refused") {
+  CHECK(code_of([] { (void)kplan::transport::mpi(MPI_COMM_NULL); }) == "KP-E003");
+  on_ranks(2, [](Transport& transport) {
+    MPI_Comm inter = MPI_COMM_NULL;
+    MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 1 - transport.rank(), 5, &inter);
+    claim(code_of([&] { (void)kplan::transport::mpi(inter); }) == "KP-E003", "it is refused");
+    MPI_Comm_free(&inter);
+  });
+}
+
+TEST_CASE("mpi_world leaves MPI alone when the program has initialised it") {
+  for (int i = 0; i < 3; ++i) {
+    const auto transport = kplan::transport::mpi_world();
+    CHECK(transport->name() == "mpi");
+    CHECK(transport->allgather("x", soon()).size() == static_cast<std::size_t>(transport->size()));
+  }
+  int is_finalized = 0;
+  MPI_Finalized(&is_finalized);
+  CHECK(is_finalized == 0);
+}

@@ -1,0 +1,30 @@
+// How it works: the whole variable must be one decimal number; what does not fit a nanosecond clock is refused
+// rather than clipped, so that a typing slip cannot turn the limit off.
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "kplan/transport.hpp"
+#include "transports/codes.hpp"
+
+namespace kplan::transport {
+
+std::chrono::nanoseconds timeout_from_environment() {
+  const char* text = std::getenv("KPLAN_TIMEOUT");
+  if (text == nullptr) return std::chrono::seconds(60);
+  const std::string_view value(text);
+  constexpr double longest_seconds = 1e9;  // some 31 years; sums with the clock stay far from overflow
+  double seconds = 0;
+  const auto [end, status] =
+      std::from_chars(value.data(), value.data() + value.size(), seconds, std::chars_format::fixed);
+  const bool is_number = status == std::errc() && end == value.data() + value.size() && std::isfinite(seconds);
+  if (!is_number || seconds < 1e-9 || seconds > longest_seconds) {
+    throw PlanError(codes::bad_timeout,
+                    "the environment variable KPLAN_TIMEOUT is `" + std::string(value) +
+                        "`, which is not a number of seconds above 0 and up to 1000000000; set it to "
+                        "a decimal number such as 60 or 0.5, or unset it for 60 s");
+  }
+  return std::chrono::nanoseconds(std::llround(seconds * 1e9));
+}
+
+}  // namespace kplan::transport

@@ -1,0 +1,81 @@
+// How it works: each rank's transport is a view of the world they share. To open channels, the ranks exchange what they
+// want, the sender of each channel makes its ring, and after a second exchange the receivers fetch them.
+#include "kplan/transport.hpp"
+
+#include <exception>
+
+#include "transports/codes.hpp"
+#include "transports/local/world.hpp"
+#include "transports/matching.hpp"
+#include "transports/pause.hpp"
+
+namespace kplan::transport {
+namespace local_backend {
+namespace {
+
+class LocalTransport final : public Transport {
+ public:
+  LocalTransport(std::shared_ptr<World> world, int rank)
+      : world_(std::move(world)), rank_(rank), is_oversubscribed_(transport::is_oversubscribed(world_->size())) {}
+  ~LocalTransport() override { world_->leave(rank_); }
+
+  std::string_view name() const override { return "local"; }
+  int rank() const override { return rank_; }
+  int size() const override { return world_->size(); }
+
+  std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) override {
+    return world_->allgather(rank_, mine, deadline);
+  }
+
+  std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
+
+  void progress() override {}  // the other threads move what there is to move
+  void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
+  std::optional<int> dead() override { return world_->first_gone(); }
+  bool is_dead(int rank) override { return world_->is_gone(rank); }
+
+ private:
+  std::shared_ptr<World> world_;
+  int rank_;
+  bool is_oversubscribed_;
+};
+
+std::vector<std::unique_ptr<Channel>> LocalTransport::open(std::span<const ChannelSpec> specs,
+                                                           Clock::time_point deadline) {
+  (void)match(allgather(encode(specs), deadline), rank_);
+
+  std::vector<std::unique_ptr<Channel>> channels(specs.size());
+  std::string problem;
+  try {
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      if (specs[i].direction != Direction::send) continue;
+      auto ring = std::make_shared<Ring>(specs[i].capacity_bytes, specs[i].slots);
+      channels[i] = sending_end(ring);
+      world_->offer({rank_, specs[i].peer, specs[i].id}, std::move(ring));
+    }
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  agree(*this, problem, deadline);
+
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].direction == Direction::receive)
+      channels[i] = receiving_end(world_->take({specs[i].peer, rank_, specs[i].id}));
+  }
+  return channels;
+}
+
+}  // namespace
+}  // namespace local_backend
+
+std::vector<std::shared_ptr<Transport>> local(int ranks) {
+  if (ranks < 1)
+    throw PlanError(codes::bad_ranks, "a local world of " + std::to_string(ranks) + " ranks; it needs at least 1");
+  auto world = std::make_shared<local_backend::World>(ranks);
+  std::vector<std::shared_ptr<Transport>> transports;
+  for (int rank = 0; rank < ranks; ++rank)
+    transports.push_back(std::make_shared<local_backend::LocalTransport>(world, rank));
+  return transports;
+}
+
+}  // namespace kplan::transport

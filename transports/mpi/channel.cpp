@@ -1,0 +1,264 @@
+// How it works: message seq goes from slot seq % slots by a persistent send into slot seq % slots by a persistent
+// receive, which is started when the channel opens and again at each release. MPI keeps messages of one tag in order,
+// so message and receive number the same. A message shorter than the slot is an ordinary send; a region sent in place
+// has a persistent send of its own, which is made anew only when the region changes.
+//
+// MPI sends small messages before they are received, so completed sends alone would let a sender run ahead without
+// bound. The last slot's sends are therefore synchronous: they complete when their receive is matched, and hold the
+// sender to less than three rounds of slots ahead of the receiver.
+#include "transports/mpi/channel.hpp"
+
+#include <cassert>
+#include <exception>
+#include <utility>
+
+#include "transports/ends.hpp"
+#include "transports/mpi/message_type.hpp"
+
+namespace kplan::transport::mpi_backend {
+namespace {
+
+bool is_complete(World& world, MPI_Request* request) {
+  int is_done = 0;
+  check(MPI_Test(request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
+  if (is_done == 0) world.note_driven();
+  return is_done != 0;
+}
+
+/// Gives up a channel's memory when MPI has failed, and with it the means to end the requests that use it.
+void abandon(World& world, SlotMemory& memory) {
+  world.taint();
+  memory.leak();
+}
+
+void free_request(MPI_Request* request) {
+  if (*request != MPI_REQUEST_NULL) check(MPI_Request_free(request), "MPI_Request_free");
+}
+
+class Sender final : public SendingEnd, private RequestHolder {
+ public:
+  Sender(std::shared_ptr<World> world, const ChannelSpec& spec, int tag);
+  ~Sender() override;
+
+  std::byte* send_slot(std::uint64_t seq) override {
+    while (seq >= sent_ + slots_.size()) {
+      if (!advance()) return nullptr;
+    }
+    return memory_.slot(seq % slots_.size());
+  }
+  void put(std::uint64_t seq, std::size_t bytes) override;
+  void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) override;
+  bool is_sent(std::uint64_t seq) override {
+    while (seq >= sent_) {
+      if (!advance()) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Slot {
+    MPI_Request full = MPI_REQUEST_NULL;      // persistent, the whole slot
+    MPI_Request in_place = MPI_REQUEST_NULL;  // persistent, `region`
+    MPI_Request once = MPI_REQUEST_NULL;      // of a shorter message
+    MPI_Request* active = nullptr;            // the one that is under way, if one is
+    const std::byte* region = nullptr;
+    std::size_t region_bytes = 0;
+  };
+
+  bool is_synchronous(const Slot& slot) const { return &slot == &slots_.back(); }
+  void init(Slot& slot, const std::byte* from, std::size_t bytes, MPI_Request* request);
+  void start(Slot& slot, MPI_Request* request);
+  bool advance();
+  void close() override;
+
+  std::shared_ptr<World> world_;
+  ChannelSpec spec_;
+  int tag_;
+  SlotMemory memory_;
+  std::vector<Slot> slots_;
+  std::uint64_t put_ = 0;
+  std::uint64_t sent_ = 0;  // messages known to be sent, without a gap
+};
+
+Sender::Sender(std::shared_ptr<World> world, const ChannelSpec& spec, int tag)
+    : world_(std::move(world)),
+      spec_(spec),
+      tag_(tag),
+      memory_(spec.capacity_bytes, spec.slots),
+      slots_(static_cast<std::size_t>(spec.slots)) {
+  world_->enter(this);
+  try {
+    for (std::size_t i = 0; i < slots_.size(); ++i)
+      init(slots_[i], memory_.slot(i), spec_.capacity_bytes, &slots_[i].full);
+  } catch (...) {
+    world_->leave(this);  // requests that were never started hold on to nothing
+    throw;
+  }
+}
+
+void Sender::init(Slot& slot, const std::byte* from, std::size_t bytes, MPI_Request* request) {
+  const MessageType message(bytes, world_->limits().max_count);
+  if (is_synchronous(slot)) {
+    check(MPI_Ssend_init(from, message.count(), message.type(), spec_.peer, tag_, world_->comm(), request),
+          "MPI_Ssend_init");
+  } else {
+    check(MPI_Send_init(from, message.count(), message.type(), spec_.peer, tag_, world_->comm(), request),
+          "MPI_Send_init");
+  }
+}
+
+void Sender::start(Slot& slot, MPI_Request* request) {
+  check(MPI_Start(request), "MPI_Start");
+  slot.active = request;
+  ++put_;
+}
+
+void Sender::put(std::uint64_t seq, std::size_t bytes) {
+  assert(seq == put_ && seq < sent_ + slots_.size() && bytes <= spec_.capacity_bytes);
+  const std::size_t index = seq % slots_.size();
+  Slot& slot = slots_[index];
+  if (bytes == spec_.capacity_bytes) return start(slot, &slot.full);
+  const MessageType message(bytes, world_->limits().max_count);
+  const auto send = is_synchronous(slot) ? MPI_Issend : MPI_Isend;
+  check(send(memory_.slot(index), message.count(), message.type(), spec_.peer, tag_, world_->comm(), &slot.once),
+        "MPI_Isend");
+  slot.active = &slot.once;
+  ++put_;
+}
+
+void Sender::put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) {
+  assert(seq == put_ && seq < sent_ + slots_.size() && bytes <= spec_.capacity_bytes);
+  Slot& slot = slots_[seq % slots_.size()];
+  if (slot.in_place == MPI_REQUEST_NULL || slot.region != region || slot.region_bytes != bytes) {
+    free_request(&slot.in_place);
+    init(slot, region, bytes, &slot.in_place);
+    slot.region = region;
+    slot.region_bytes = bytes;
+  }
+  start(slot, &slot.in_place);
+}
+
+/// Counts the oldest message under way as sent if it is.
+bool Sender::advance() {
+  if (sent_ == put_) return false;
+  Slot& slot = slots_[sent_ % slots_.size()];
+  if (!is_complete(*world_, slot.active)) return false;
+  slot.active = nullptr;
+  ++sent_;
+  return true;
+}
+
+void Sender::close() {
+  while (advance()) {
+  }
+  std::vector<MPI_Request> unfinished;
+  for (Slot& slot : slots_) {
+    for (MPI_Request* request : {&slot.full, &slot.in_place, &slot.once}) {
+      if (request == slot.active) {
+        unfinished.push_back(*request);
+      } else {
+        free_request(request);
+      }
+    }
+  }
+  if (!unfinished.empty()) world_->adopt(std::move(unfinished), std::move(memory_));
+}
+
+class Receiver final : public ReceivingEnd, private RequestHolder {
+ public:
+  Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag);
+  ~Receiver() override;
+
+  const std::byte* arrived(std::uint64_t seq) override {
+    while (seq >= arrived_) {
+      if (arrived_ == started_ || !is_complete(*world_, &requests_[arrived_ % requests_.size()])) return nullptr;
+      ++arrived_;
+    }
+    return memory_.slot(seq % requests_.size());
+  }
+
+  void release(std::uint64_t seq) override {
+    assert(seq < arrived_ && seq + requests_.size() == started_);
+    check(MPI_Start(&requests_[seq % requests_.size()]), "MPI_Start");
+    ++started_;
+  }
+
+ private:
+  void close() override;
+
+  std::shared_ptr<World> world_;
+  SlotMemory memory_;
+  std::vector<MPI_Request> requests_;
+  std::uint64_t started_ = 0;
+  std::uint64_t arrived_ = 0;  // messages known to have come
+};
+
+Receiver::Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag)
+    : world_(std::move(world)),
+      memory_(spec.capacity_bytes, spec.slots),
+      requests_(static_cast<std::size_t>(spec.slots), MPI_REQUEST_NULL) {
+  world_->enter(this);
+  try {
+    const MessageType message(spec.capacity_bytes, world_->limits().max_count);
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      check(MPI_Recv_init(memory_.slot(i), message.count(), message.type(), spec.peer, tag, world_->comm(),
+                          &requests_[i]),
+            "MPI_Recv_init");
+    }
+    for (MPI_Request& request : requests_) {
+      check(MPI_Start(&request), "MPI_Start");
+      ++started_;
+    }
+  } catch (...) {
+    world_->leave(this);
+    abandon(*world_, memory_);
+    throw;
+  }
+}
+
+void Receiver::close() {
+  std::vector<MPI_Request> unfinished;
+  for (; arrived_ < started_; ++arrived_) {
+    MPI_Request* const request = &requests_[arrived_ % requests_.size()];
+    if (is_complete(*world_, request)) {
+      world_->taint();  // a message that nobody took; more may follow
+      continue;
+    }
+    check(MPI_Cancel(request), "MPI_Cancel");
+    if (!is_complete(*world_, request)) unfinished.push_back(std::exchange(*request, MPI_REQUEST_NULL));
+  }
+  for (MPI_Request& request : requests_) free_request(&request);
+  if (!unfinished.empty()) world_->adopt(std::move(unfinished), std::move(memory_));
+}
+
+/// What both destructors do: closes the end unless the world has done so, on the way to MPI_Finalize.
+template <class Close>
+void close_quietly(World& world, RequestHolder* holder, SlotMemory& memory, Close close) {
+  if (!world.is_open()) return;
+  world.leave(holder);
+  try {
+    close();
+  } catch (const std::exception&) {
+    abandon(world, memory);  // and nobody is there to be told
+  }
+}
+
+Sender::~Sender() {
+  close_quietly(*world_, this, memory_, [this] { close(); });
+}
+
+Receiver::~Receiver() {
+  close_quietly(*world_, this, memory_, [this] { close(); });
+}
+
+}  // namespace
+
+std::unique_ptr<Channel> sending_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag) {
+  return std::make_unique<Sender>(std::move(world), spec, tag);
+}
+
+std::unique_ptr<Channel> receiving_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag) {
+  return std::make_unique<Receiver>(std::move(world), spec, tag);
+}
+
+}  // namespace kplan::transport::mpi_backend

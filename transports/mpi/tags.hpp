@@ -1,0 +1,10 @@
+#pragma once
+// Which tags of a communicator mean what.
+
+namespace kplan::transport::mpi_backend {
+
+inline constexpr int tag_of_nothing = 0;     ///< no message has it: probing for it only drives MPI
+inline constexpr int tag_of_warming = 1;     ///< empty messages that set up connections
+inline constexpr int first_channel_tag = 2;  ///< up to the largest tag, one a channel
+
+}  // namespace kplan::transport::mpi_backend

@@ -1,0 +1,138 @@
+// How it works: a channel's tag is the number of tags used before this call of open plus the channel's lane among those
+// of its two ranks; every rank counts the same, since all see all ends. Tags are never used twice, because closing is
+// local and a late message must not meet a new channel: when they run out, all ranks go on with a new duplicate of the
+// communicator, and the old one lives until its last channel closes.
+#include "transports/mpi/transport.hpp"
+
+#include <exception>
+
+#include "kplan/mpi.hpp"
+#include "transports/codes.hpp"
+#include "transports/matching.hpp"
+#include "transports/mpi/channel.hpp"
+#include "transports/mpi/exchange.hpp"
+#include "transports/mpi/tags.hpp"
+#include "transports/pause.hpp"
+
+namespace kplan::transport {
+namespace mpi_backend {
+namespace {
+
+bool shares_cores(MPI_Comm comm) {
+  MPI_Comm node = MPI_COMM_NULL;
+  int ranks = 0;
+  check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+  check(MPI_Comm_size(node, &ranks), "MPI_Comm_size");
+  check(MPI_Comm_free(&node), "MPI_Comm_free");
+  return is_oversubscribed(ranks);
+}
+
+class MpiTransport final : public Transport {
+ public:
+  explicit MpiTransport(std::shared_ptr<World> world)
+      : world_(std::move(world)), is_oversubscribed_(shares_cores(world_->comm())) {}
+
+  std::string_view name() const override { return "mpi"; }
+  int rank() const override { return world_->rank(); }
+  int size() const override { return world_->size(); }
+  std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) override;
+  std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
+  void progress() override { world_->drive(); }
+  void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
+  std::optional<int> dead() override { return std::nullopt; }  // MPI tells of no death
+
+ private:
+  int reserve_tags(int count);
+  void warm_peers(std::span<const ChannelSpec> specs, Clock::time_point deadline);
+
+  std::shared_ptr<World> world_;
+  int next_tag_ = first_channel_tag;
+  std::vector<bool> is_warm_to_, is_warm_from_;  // by rank, on the communicator in use
+  bool is_oversubscribed_;
+  bool has_failed_ = false;
+};
+
+std::vector<std::string> MpiTransport::allgather(std::string_view mine, Clock::time_point deadline) {
+  if (has_failed_ || !world_->is_open())
+    throw TransportError(codes::unusable, has_failed_ ? "a collective call after one that failed; make a new transport"
+                                                      : "a collective call after MPI was finalised; finalise later");
+  try {
+    return mpi_backend::allgather(*world_, mine, deadline);
+  } catch (const Error&) {
+    has_failed_ = true;
+    throw;
+  }
+}
+
+/// The first of `count` tags that were never used on world_, the same on every rank. Collective.
+int MpiTransport::reserve_tags(int count) {
+  const int max_tag = world_->limits().max_tag;
+  if (count > max_tag - first_channel_tag + 1)
+    throw TransportError(codes::too_large, std::to_string(count) + " channels between two ranks; mpi has tags for " +
+                                               std::to_string(max_tag - first_channel_tag + 1));
+  if (count > max_tag - next_tag_ + 1) {
+    world_ = std::make_shared<World>(world_->comm(), world_->limits(), world_->session());
+    is_warm_to_.clear();
+    is_warm_from_.clear();
+    next_tag_ = first_channel_tag;
+  }
+  const int first = next_tag_;
+  next_tag_ += count;
+  return first;
+}
+
+void MpiTransport::warm_peers(std::span<const ChannelSpec> specs, Clock::time_point deadline) {
+  is_warm_to_.resize(static_cast<std::size_t>(size()));
+  is_warm_from_.resize(static_cast<std::size_t>(size()));
+  std::vector<int> receivers;
+  std::vector<int> senders;
+  for (const ChannelSpec& spec : specs) {
+    const bool sends = spec.direction == Direction::send;
+    std::vector<bool>::reference is_warm = (sends ? is_warm_to_ : is_warm_from_)[static_cast<std::size_t>(spec.peer)];
+    if (!is_warm) (sends ? receivers : senders).push_back(spec.peer);
+    is_warm = true;
+  }
+  mpi_backend::warm(*world_, receivers, senders, deadline);
+}
+
+std::vector<std::unique_ptr<Channel>> MpiTransport::open(std::span<const ChannelSpec> specs,
+                                                         Clock::time_point deadline) {
+  const Matching matching = match(allgather(encode(specs), deadline), rank());
+  const int first_tag = reserve_tags(matching.lane_count);
+
+  std::vector<std::unique_ptr<Channel>> channels;
+  std::string problem;
+  try {
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const auto make = specs[i].direction == Direction::send ? sending_end : receiving_end;
+      channels.push_back(make(world_, specs[i], first_tag + matching.lanes[i]));
+    }
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  agree(*this, problem, deadline);  // every receive is started when the first message is sent
+  warm_peers(specs, deadline);
+  return channels;
+}
+
+}  // namespace
+
+std::shared_ptr<Transport> make_transport(MPI_Comm comm, Limits limits, std::shared_ptr<Session> session) {
+  if (!is_mpi_up())
+    throw PlanError(codes::bad_comm,
+                    "MPI is not initialised, or finalised already; make the transport between MPI_Init "
+                    "and MPI_Finalize, or use mpi_world()");
+  if (comm == MPI_COMM_NULL)
+    throw PlanError(codes::bad_comm, "the communicator is MPI_COMM_NULL; pass one that this rank belongs to");
+  int is_inter = 0;
+  check(MPI_Comm_test_inter(comm, &is_inter), "MPI_Comm_test_inter");
+  if (is_inter != 0)
+    throw PlanError(codes::bad_comm, "the communicator joins two groups; merge it by MPI_Intercomm_merge before");
+  return std::make_shared<MpiTransport>(std::make_shared<World>(comm, limits, std::move(session)));
+}
+
+}  // namespace mpi_backend
+
+std::shared_ptr<Transport> mpi(MPI_Comm comm) { return mpi_backend::make_transport(comm, {}, nullptr); }
+
+}  // namespace kplan::transport

@@ -1,0 +1,13 @@
+#pragma once
+// The transport over a communicator, as the backend and its tests make it.
+
+#include <memory>
+
+#include "transports/mpi/world.hpp"
+
+namespace kplan::transport::mpi_backend {
+
+/// Collective over `comm`. Tests lower the limits; they must be the same on all ranks.
+std::shared_ptr<Transport> make_transport(MPI_Comm comm, Limits limits, std::shared_ptr<Session> session);
+
+}  // namespace kplan::transport::mpi_backend

@@ -1,0 +1,121 @@
+// How it works: closing never waits. Requests that are still under way when their channel closes move here together
+// with their memory, and are given a second when the world itself ends; memory that MPI may still touch then is leaked.
+// An attribute on MPI_COMM_SELF, whose delete function MPI_Finalize calls first of all, shuts worlds that are still
+// open, so that no destructor makes an MPI call too late. MPI_Comm_free is collective by the letter, but waits for
+// nobody in Open MPI and MPICH, which is what the standard expects of it (MPI-3.1, 6.4.3).
+#include "transports/mpi/world.hpp"
+
+#include <climits>
+#include <mutex>
+#include <utility>
+
+#include "transports/mpi/tags.hpp"
+#include "transports/pause.hpp"
+
+namespace kplan::transport::mpi_backend {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::set<World*> worlds;
+  bool is_hooked = false;
+};
+
+Registry& registry() {
+  static auto* const the_registry = new Registry;  // outlives everything that MPI_Finalize may run in
+  return *the_registry;
+}
+
+extern "C" int shut_all_worlds(MPI_Comm, int, void*, void*) {
+  const std::lock_guard lock(registry().mutex);
+  for (World* world : registry().worlds) world->shut();
+  registry().worlds.clear();
+  return MPI_SUCCESS;
+}
+
+void enter_registry(World* world) {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  if (!all.is_hooked) {
+    int key = MPI_KEYVAL_INVALID;
+    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, shut_all_worlds, &key, nullptr), "MPI_Comm_create_keyval");
+    check(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr");
+    check(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");
+    all.is_hooked = true;
+  }
+  all.worlds.insert(world);
+}
+
+int largest_tag() {
+  void* value = nullptr;
+  int is_set = 0;
+  check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &is_set), "MPI_Comm_get_attr");
+  return is_set != 0 ? *static_cast<int*>(value) : 32767;  // the least that the standard allows
+}
+
+}  // namespace
+
+World::World(MPI_Comm parent, Limits limits, std::shared_ptr<Session> session)
+    : limits_(limits), session_(std::move(session)) {
+  if (limits_.max_tag == 0) limits_.max_tag = largest_tag();
+  if (limits_.max_count == 0) limits_.max_count = INT_MAX;
+  check(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
+  check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
+  check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  enter_registry(this);
+}
+
+World::~World() {
+  {
+    const std::lock_guard lock(registry().mutex);
+    registry().worlds.erase(this);
+  }
+  if (is_open() && is_mpi_up()) shut();
+}
+
+void World::adopt(std::vector<MPI_Request> requests, SlotMemory memory) {
+  taint();
+  orphans_.push_back({std::move(requests), std::move(memory)});
+}
+
+void World::drive() {
+  if (std::exchange(is_driven_, false)) return;
+  int is_there = 0;
+  check(MPI_Iprobe(rank_, tag_of_nothing, comm_, &is_there, MPI_STATUS_IGNORE), "MPI_Iprobe");
+}
+
+void World::settle(Clock::time_point deadline) {
+  for (unsigned idle = 0;; ++idle) {
+    std::erase_if(orphans_, [](Orphan& orphan) {
+      int is_done = 0;
+      const int count = static_cast<int>(orphan.requests.size());
+      check(MPI_Testall(count, orphan.requests.data(), &is_done, MPI_STATUSES_IGNORE), "MPI_Testall");
+      if (is_done == 0) return false;
+      for (MPI_Request& request : orphan.requests) {
+        if (request != MPI_REQUEST_NULL) check(MPI_Request_free(&request), "MPI_Request_free");
+      }
+      return true;
+    });
+    if (orphans_.empty() || Clock::now() >= deadline) return;
+    pause_thread(idle, true);
+  }
+}
+
+void World::shut() noexcept {
+  try {
+    while (!holders_.empty()) {
+      RequestHolder* const holder = *holders_.begin();
+      holders_.erase(holders_.begin());
+      holder->close();
+    }
+    settle(Clock::now() + std::chrono::seconds(1));
+    if (!is_tainted_) check(MPI_Comm_free(&comm_), "MPI_Comm_free");
+  } catch (const std::exception&) {
+    // There is nobody to tell, and nothing to do but to keep off what may be in use.
+  }
+  for (Orphan& orphan : orphans_) orphan.memory.leak();
+  comm_ = MPI_COMM_NULL;
+}
+
+}  // namespace kplan::transport::mpi_backend

@@ -1,0 +1,87 @@
+#pragma once
+// What the channels of a transport share: a communicator of our own, its limits, and the requests that outlived
+// their channels.
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "kplan/transport.hpp"
+#include "transports/mpi/call.hpp"
+#include "transports/slot_memory.hpp"
+
+namespace kplan::transport::mpi_backend {
+
+/// Bounds that MPI sets; tests lower them.
+struct Limits {
+  int max_tag = 0;    ///< the largest tag; 0 asks MPI
+  int max_count = 0;  ///< of one type in a message; 0 is INT_MAX
+};
+
+/// Keeps MPI initialised while any world that needs it lives; see mpi_world().
+class Session;
+
+/// Something that holds requests on a world's communicator.
+class RequestHolder {
+ public:
+  /// Ends or hands over all its requests. Called at most once, by its owner or when MPI is finalised.
+  virtual void close() = 0;
+
+ protected:
+  ~RequestHolder() = default;
+};
+
+class World {
+ public:
+  /// Duplicates `parent`; collective over it. Errors: TransportError.
+  World(MPI_Comm parent, Limits limits, std::shared_ptr<Session> session);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  MPI_Comm comm() const { return comm_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  Limits limits() const { return limits_; }
+  const std::shared_ptr<Session>& session() const { return session_; }
+
+  /// Whether MPI calls can still be made on it: false from the start of MPI_Finalize on.
+  bool is_open() const { return comm_ != MPI_COMM_NULL; }
+
+  void enter(RequestHolder* holder) { holders_.insert(holder); }
+  void leave(RequestHolder* holder) { holders_.erase(holder); }
+
+  /// Takes over requests that could not end when their channel closed, with the memory they work on.
+  void adopt(std::vector<MPI_Request> requests, SlotMemory memory);
+
+  /// Says that messages may be left in the communicator, which is then never freed: its number could be given to
+  /// another, and that would receive them.
+  void taint() { is_tainted_ = true; }
+
+  /// Notes that a test has just found a request under way, which has driven MPI.
+  void note_driven() { is_driven_ = true; }
+  /// Drives MPI, unless tests have done so since the last call.
+  void drive();
+
+  /// Closes what is open and frees the communicator; what does not end within a second is leaked. Makes MPI calls.
+  void shut() noexcept;
+
+ private:
+  struct Orphan {
+    std::vector<MPI_Request> requests;
+    SlotMemory memory;
+  };
+  void settle(Clock::time_point deadline);
+
+  Limits limits_;
+  std::shared_ptr<Session> session_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 0;
+  bool is_tainted_ = false;
+  bool is_driven_ = false;
+  std::set<RequestHolder*> holders_;
+  std::vector<Orphan> orphans_;
+};
+
+}  // namespace kplan::transport::mpi_backend
