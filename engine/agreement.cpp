@@ -1,0 +1,131 @@
+// How it works: each rank's part is a JSON text (small, self-describing), exchanged by the transport's all-gather. Every
+// rank reads the parts in rank order and comes to the same verdict.
+#include "engine/agreement.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace kplan {
+namespace {
+
+using Json = nlohmann::json;
+
+Json failure_json(const std::exception_ptr& failure) {
+  if (!failure) return nullptr;
+  const auto entry = [](const char* kind, const Error& e) { return Json{{"kind", kind}, {"code", e.code()}, {"what", e.what()}}; };
+  try {
+    std::rethrow_exception(failure);
+  } catch (const PlanError& e) {
+    return entry("plan", e);
+  } catch (const Unsupported& e) {
+    return entry("unsupported", e);
+  } catch (const RunError& e) {
+    return entry("run", e);
+  } catch (const CompilerError& e) {
+    return entry("compiler", e);
+  } catch (const TransportError& e) {
+    return entry("transport", e);
+  } catch (const Error& e) {
+    return entry("internal", e);
+  } catch (const std::exception& e) {
+    return Json{{"kind", "internal"}, {"code", "KP-I030"}, {"what", e.what()}};
+  }
+}
+
+/// The error of another rank, as one of the same kind here. Its text ends with the code already.
+[[noreturn]] void throw_remote(std::size_t rank, const Json& failure) {
+  const std::string kind = failure.at("kind"), code = failure.at("code");
+  std::string what = failure.at("what");
+  if (const auto end = what.find(" [" + code + "]"); end != std::string::npos) what.erase(end, code.size() + 3);
+  const std::string message = fmt::format("rank {}: {}", rank, what);
+  if (kind == "plan") throw PlanError(code, message);
+  if (kind == "unsupported") throw Unsupported(code, message);
+  if (kind == "run") throw RunError(code, message);
+  if (kind == "compiler") throw CompilerError(code, message);
+  if (kind == "transport") throw TransportError(code, message);
+  throw InternalError(code, message);
+}
+
+std::vector<Json> exchange(transport::Transport& transport, const Json& mine, transport::Clock::time_point deadline) {
+  std::vector<Json> out;
+  for (const std::string& text : transport.allgather(mine.dump(-1, ' ', false, Json::error_handler_t::replace), deadline)) out.push_back(Json::parse(text));
+  return out;
+}
+
+void throw_first_failure(const std::vector<Json>& parts, const std::exception_ptr& mine) {
+  if (mine) std::rethrow_exception(mine);
+  for (std::size_t rank = 0; rank < parts.size(); ++rank)
+    if (!parts[rank].at("failure").is_null()) throw_remote(rank, parts[rank].at("failure"));
+}
+
+}  // namespace
+
+std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_digest) {
+  const PlanModel& plan = *bound.model;
+  std::vector<Fact> out{{"the plan", fmt::format("{} ({})", plan.name, plan_digest)}};
+  for (std::size_t k = 0; k < plan.parameters.size(); ++k)
+    if (plan.parameters[k].is_uniform && !plan.parameters[k].is_varying) out.push_back({fmt::format("uniform parameter `{}`", plan.parameters[k].name), to_text(bound.state.parameters[k])});
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
+    if (!plan.buffers[b].is_uniform || !bound.state.contents[b]) continue;
+    const std::size_t bytes = static_cast<std::size_t>(bound.state.layouts[b].extent) * plan.buffers[b].type.size_bytes;
+    out.push_back({fmt::format("uniform buffer `{}`", plan.buffers[b].name), fmt::format("contents with the hash {:016x}", XXH3_64bits(bound.state.contents[b], bytes))});
+  }
+  return out;
+}
+
+void agree(transport::Transport& transport, const std::vector<Fact>& facts, const std::exception_ptr& failure, transport::Clock::time_point deadline) {
+  Json mine{{"failure", failure_json(failure)}, {"facts", Json::array()}};
+  for (const Fact& f : facts) mine["facts"].push_back({f.what, f.value});
+  const std::vector<Json> parts = exchange(transport, mine, deadline);
+  throw_first_failure(parts, failure);
+  const Json& first = parts[0].at("facts");
+  for (std::size_t rank = 1; rank < parts.size(); ++rank) {
+    const Json& other = parts[rank].at("facts");
+    for (std::size_t k = 0; k < std::min(first.size(), other.size()); ++k) {
+      if (first[k] == other[k]) continue;
+      const std::string what = first[k][0], a = first[k][1], b = other[k][1];
+      if (k == 0) throw PlanError("KP-A001", fmt::format("the ranks compile different plans: {} on rank 0, {} on rank {}", a, b, rank));
+      throw PlanError("KP-A002", fmt::format("{} differs between ranks: {} on rank 0, {} on rank {}", what, a, b, rank));
+    }
+  }
+}
+
+void agree_on_messages(transport::Transport& transport, const Schedule* schedule, const PlanModel& plan, const std::exception_ptr& failure, transport::Clock::time_point deadline) {
+  Json mine{{"failure", failure_json(failure)}, {"messages", Json::array()}};
+  if (schedule && !failure)
+    for (const StatementSchedule& s : schedule->statements) {
+      if (!s.compares_ends) continue;
+      const bool is_claimed = s.knowledge.knowledge == KnowledgeClass::corresponding;
+      for (const bool sends : {true, false})
+        for (const Message& m : sends ? s.sends : s.receives)
+          mine["messages"].push_back({s.statement, sends ? schedule->rank : m.peer, sends ? m.peer : schedule->rank, sends, m.element_count, is_claimed ? m.digest : 0});
+    }
+  const std::vector<Json> parts = exchange(transport, mine, deadline);
+  throw_first_failure(parts, failure);
+  struct Ends {
+    std::int64_t sent = 0, received = 0;
+    std::uint64_t sent_digest = 0, received_digest = 0;
+  };
+  std::map<std::tuple<int, std::int64_t, std::int64_t>, Ends> ends;
+  for (const Json& part : parts)
+    for (const Json& m : part.at("messages")) {
+      Ends& e = ends[{m[0].get<int>(), m[1].get<std::int64_t>(), m[2].get<std::int64_t>()}];
+      (m[3].get<bool>() ? e.sent : e.received) = m[4].get<std::int64_t>();
+      (m[3].get<bool>() ? e.sent_digest : e.received_digest) = m[5].get<std::uint64_t>();
+    }
+  for (const auto& [key, e] : ends) {
+    const auto& [number, sender, receiver] = key;
+    if (e.sent == e.received && e.sent_digest == e.received_digest) continue;
+    const Statement& s = plan.statements[static_cast<std::size_t>(number)];
+    const std::string message = e.sent != e.received ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", sender, e.sent, receiver, e.received)
+                                                     : fmt::format("rank {} and rank {} disagree about the where-bound values of the {} elements between them", sender, receiver, e.sent);
+    throw error_in(plan, s, {}, "KP-A003", fmt::format("statement {}: {}; {}", s.name, message, s.claimed ? "the claim of corresponding knowledge is wrong" : "the sizes of its slices must match"));
+  }
+}
+
+}  // namespace kplan

@@ -1,0 +1,31 @@
+#pragma once
+// Collective steps taken by all ranks or by none: what each rank has found is gathered, and everyone throws the same.
+
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/schedule/schedule.hpp"
+#include "kplan/transport.hpp"
+
+namespace kplan {
+
+/// One thing that must be the same on all ranks: what it is, and its value as people read it.
+struct Fact {
+  std::string what;
+  std::string value;
+};
+
+/// The plan and the uniform values, as facts.
+std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_digest);
+
+/// Collective. If `failure` is set here, rethrows it; if it is on another rank, throws the same kind of error with that
+/// rank's number; if a fact differs, PlanError KP-A001 or KP-A002 on every rank, saying which rank has what.
+void agree(transport::Transport& transport, const std::vector<Fact>& facts, const std::exception_ptr& failure, transport::Clock::time_point deadline);
+
+/// Collective. As `agree`, with the messages of statements whose ends work their pattern out from different data: both
+/// ends of each message must have found the same number of elements and the same where-bound values. KP-A003.
+void agree_on_messages(transport::Transport& transport, const Schedule* schedule, const PlanModel& plan, const std::exception_ptr& failure, transport::Clock::time_point deadline);
+
+}  // namespace kplan

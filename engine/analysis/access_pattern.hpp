@@ -1,0 +1,64 @@
+#pragma once
+// Where the elements of one message lie in memory, in the order in which they travel: pieces of nested strided blocks,
+// with a list of block positions where no stride describes them. One piece has one nest that all its tracks share.
+
+#include <cstdint>
+#include <vector>
+
+namespace kplan {
+
+/// One walk along a piece's nest: bytes from a buffer's start, or the values of a where-bound variable.
+struct Track {
+  std::vector<std::int64_t> bases;    ///< one, or one for each entry of the piece's list
+  std::vector<std::int64_t> strides;  ///< one per dimension of the nest
+  bool operator==(const Track&) const = default;
+};
+
+/// for o in list: for each dimension, outermost first: one element of each track.
+struct Piece {
+  std::int64_t list_length = 1;
+  std::vector<std::int64_t> counts;
+  std::vector<Track> tracks;
+
+  std::int64_t block_elements() const;  ///< elements in one block: the product of the counts
+  std::int64_t element_count() const { return list_length * block_elements(); }
+  bool operator==(const Piece&) const = default;
+};
+
+/// Joins dimensions that all tracks walk as one, drops those of one element, turns lists with regular gaps into
+/// dimensions. The order of elements stays. At most `most_dimensions` remain.
+inline constexpr std::size_t most_piece_dimensions = 7;
+void simplify(Piece& piece);
+
+/// Appends `next` to the pieces, as part of the last one where the blocks have the same shape.
+void append(std::vector<Piece>& pieces, Piece next);
+
+/// The smallest and the largest position of a track's elements.
+struct Reach {
+  std::int64_t lowest = 0, highest = 0;
+};
+Reach reach_of(const Piece& piece, const Track& track);
+
+/// Whether no two elements of the track lie at one position, as far as strides show; lists are not looked at.
+bool is_surely_injective(const Piece& piece, const Track& track, std::int64_t element_size);
+
+/// Calls f(position) for every element of the track in order; stops early when f returns false.
+template <class F>
+void walk(const Piece& piece, const Track& track, const F& f) {
+  std::vector<std::int64_t> at(piece.counts.size(), 0);
+  const std::int64_t block = piece.block_elements();
+  for (std::int64_t o = 0; o < piece.list_length; ++o) {
+    std::int64_t position = track.bases[track.bases.size() == 1 ? 0 : static_cast<std::size_t>(o)];
+    for (std::int64_t k = 0; k < block; ++k) {
+      if (!f(position)) return;
+      for (std::size_t d = at.size(); d-- > 0;) {
+        position += track.strides[d];
+        if (++at[d] < piece.counts[d]) break;
+        position -= track.strides[d] * piece.counts[d];
+        at[d] = 0;
+      }
+    }
+  }
+}
+
+}  // namespace kplan

@@ -1,0 +1,128 @@
+// How it works: the expressions that decide a pattern are visited with a word for each (the filter, the receiver, ...);
+// the first private or varying name found in one gives the class and the reason.
+#include "engine/analysis/knowledge.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+namespace kplan {
+namespace {
+
+/// The name found to be private (or varying), and where.
+struct Finding {
+  std::string where, name;
+  std::string text() const { return fmt::format("{} depends on `{}`", where, name); }
+};
+
+class Inference {
+ public:
+  Inference(const PlanModel& plan, const Statement& s) : plan_(plan), s_(s) {}
+
+  Finding find_private() const {
+    Finding out;
+    const auto is_private = [&](const Expr& e) {
+      if (e.kind == ExprKind::parameter) return !plan_.parameters[index(e)].is_uniform;
+      return e.kind == ExprKind::element && !plan_.buffers[index(e)].is_uniform;
+    };
+    each_deciding([&](const Expr& e, const std::string& where) { note(e, where, is_private, out); });
+    // How many elements travel is decided by the evaluator's side of each reduction.
+    for (const Reduction& r : s_.reductions) {
+      const Expr& counted = s_.is_pull ? *r.place : *r.value;
+      visit(counted, [&](const Expr& e) {
+        if (e.kind == ExprKind::element && (&e == &counted || !e.is_index)) note_count(e, is_private, out);
+      });
+    }
+    return out;
+  }
+
+  Finding find_varying() const {
+    Finding out;
+    const auto is_varying = [&](const Expr& e) {
+      if (e.kind == ExprKind::parameter) return plan_.parameters[index(e)].is_varying;
+      return e.kind == ExprKind::element && plan_.buffers[index(e)].is_varying;
+    };
+    each_deciding([&](const Expr& e, const std::string& where) { note(e, where, is_varying, out); });
+    for (const Reduction& r : s_.reductions)
+      for (const Expr* side : {r.place.get(), r.value.get()})
+        visit(*side, [&](const Expr& e) {
+          for (const Subscript& sub : e.subscripts)
+            for (const auto* part : {&sub.lo, &sub.hi, &sub.step})
+              if (*part) note(**part, fmt::format("a subscript of `{}`", e.name), is_varying, out);
+        });
+    return out;
+  }
+
+ private:
+  static std::size_t index(const Expr& e) { return static_cast<std::size_t>(e.id); }
+  std::string name_of_node(const Expr& e) const { return e.kind == ExprKind::parameter ? plan_.parameters[index(e)].name : plan_.buffers[index(e)].name; }
+
+  template <class Is>
+  void note(const Expr& e, const std::string& where, const Is& is, Finding& out) const {
+    visit(e, [&](const Expr& x) {
+      if (out.name.empty() && is(x)) out = {where, name_of_node(x)};
+    });
+  }
+
+  /// A slice's bounds, and for whole dimensions the buffer's shape.
+  template <class Is>
+  void note_count(const Expr& e, const Is& is, Finding& out) const {
+    const std::string where = fmt::format("the number of elements of `{}`", e.name);
+    const Buffer& buffer = plan_.buffers[index(e)];
+    for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
+      const Subscript* sub = e.subscripts.empty() ? nullptr : &e.subscripts[d];
+      if (sub && !sub->is_slice) continue;
+      if (!sub || !sub->hi) note(*buffer.shape[d], where, is, out);
+      if (!sub) continue;
+      for (const auto* part : {&sub->lo, &sub->hi, &sub->step})
+        if (*part) note(**part, where, is, out);
+    }
+  }
+
+  /// Calls f(expression, word) for the where-list and the ranks.
+  void each_deciding(const std::function<void(const Expr&, const std::string&)>& f) const {
+    const auto text = [&](Span span) { return s_.text.text.substr(span.begin, span.end - span.begin); };
+    for (const Clause& c : s_.clauses) {
+      const std::string where = fmt::format("the {} `{}`", c.kind == ClauseKind::filter ? "filter" : c.kind == ClauseKind::binding ? "binding" : "generator", text(c.span));
+      for (const auto* e : {&c.expression, &c.set.first, &c.set.last, &c.set.step, &c.set.buffer})
+        if (*e) f(**e, where);
+      for (const auto& e : c.set.elements) f(*e, where);
+    }
+    for (const Reduction& r : s_.reductions) {
+      f(*r.sender, fmt::format("the sender `{}`", text(r.sender->span)));
+      f(*r.receiver, fmt::format("the receiver `{}`", text(r.receiver->span)));
+    }
+  }
+
+  const PlanModel& plan_;
+  const Statement& s_;
+};
+
+}  // namespace
+
+Knowledge infer_knowledge(const PlanModel& plan, const Statement& s) {
+  const Inference inference(plan, s);
+  Knowledge out;
+  const Finding varying = inference.find_varying();
+  if (!varying.name.empty()) {
+    out.is_varying = true;
+    out.varying_reason = varying.text() + ", which is varying";
+  }
+  const Finding finding = inference.find_private();
+  if (finding.name.empty()) {
+    out.knowledge = KnowledgeClass::global;
+    out.reason = s.clauses.empty() ? "the ranks depend on nothing private" : "the where-list and the ranks depend on nothing private but `rank`, which every rank can replay";
+    return out;
+  }
+  out.knowledge = s.is_pull ? KnowledgeClass::receiver : KnowledgeClass::sender;
+  out.reason = fmt::format("{}, which is private", finding.text());
+  if (s.claimed == KnowledgeClass::global)
+    throw PlanError("KP-A020", fmt::format("plan {}, statement {}: global knowledge is claimed, but {}; claim corresponding if both ends know it", plan.name, s.name, out.reason));
+  if (s.claimed == KnowledgeClass::corresponding) {
+    out.knowledge = KnowledgeClass::corresponding;
+    out.reason += "; the plan claims that both ends of each message know it, which is checked when it is compiled";
+  }
+  return out;
+}
+
+}  // namespace kplan

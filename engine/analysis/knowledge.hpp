@@ -1,0 +1,21 @@
+#pragma once
+// Who can work out a statement's pattern (language.md section 6; Kanor section 3), inferred from which names are
+// uniform, private, fixed and varying. Needs no values and is the same on every rank.
+
+#include <string>
+
+#include "plans/model.hpp"
+
+namespace kplan {
+
+struct Knowledge {
+  KnowledgeClass knowledge = KnowledgeClass::global;
+  std::string reason;          ///< one sentence for people
+  bool is_varying = false;     ///< the pattern is to be found anew at every run
+  std::string varying_reason;
+};
+
+/// Throws PlanError KP-A020 when the plan claims global knowledge of a pattern that depends on private data.
+Knowledge infer_knowledge(const PlanModel& plan, const Statement& s);
+
+}  // namespace kplan

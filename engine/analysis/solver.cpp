@@ -1,0 +1,214 @@
+#include "engine/analysis/solver.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace kplan {
+namespace {
+
+constexpr std::int64_t most_boxes = std::int64_t{1} << 26;
+constexpr int most_narrowing_rounds = 4;
+
+/// `rank`, as an expression to narrow against.
+const Expr evaluator = [] {
+  Expr e;
+  e.kind = ExprKind::rank;
+  return e;
+}();
+
+}  // namespace
+
+/// One search: depth first, the lower half of the first needed variable before the upper.
+struct Solver::Search {
+  explicit Search(const Formula& f) : formula(f) {}
+
+  const Formula& formula;
+  const Statement& s = *formula.knowing().statement;
+  std::function<bool(Box&)> narrow_ranks;                           ///< false: the box is empty
+  std::function<bool(const Box&, Formula::Mask&)> examine;          ///< false: empty; adds what is undecided
+  std::function<bool(const Box&)> emit;                             ///< false: stop
+  std::int64_t budget = most_boxes;
+  bool is_stopped = false, is_exhausted = false;
+
+  Box start(std::optional<std::int64_t> evaluator) const {
+    Box box;
+    box.positions.resize(s.variables.size() + 1);
+    box.sets.resize(s.variables.size() + 1);
+    for (BoxSet& set : box.sets) set = {true, 0, 1, 1, nullptr, StridedInterval::single(0)};
+    box.sets[0].count = formula.knowing().size;
+    box.positions[0] = evaluator ? Progression{*evaluator, 1, 1} : Progression{0, 1, formula.knowing().size};
+    for (const Clause& c : s.clauses)
+      if (c.kind == ClauseKind::generator) box.sets[static_cast<std::size_t>(c.variable) + 1].is_known = false;
+    return box;
+  }
+
+  /// Fills in a generator's set where its bounds are single; else bounds its values. False when it is empty.
+  bool settle(const Clause& c, Box& box, Formula::Mask& needs) const {
+    const std::size_t n = static_cast<std::size_t>(c.variable) + 1;
+    BoxSet& set = box.sets[n];
+    if (set.is_known) return true;
+    const Formula::Mask open = formula.mask_of_set(c.set) & Formula::open_mask(box);
+    if (open == 0) {
+      RankState state = *formula.knowing().state;
+      state.size = formula.knowing().size;
+      std::vector<ScalarValue> variables(s.variables.size());
+      formula.values_at(box, {}, state, variables);
+      const SetValues values(c.set, {.state = &state, .variables = variables.data()}, c.span);
+      set.is_known = true;
+      set.first = values.first();
+      set.step = values.step();
+      set.count = values.count();
+      if (!values.is_arithmetic()) {
+        auto list = std::make_shared<std::vector<std::int64_t>>();
+        for (std::int64_t k = 0; k < values.count(); ++k) list->push_back(values[k]);
+        const auto [lo, hi] = std::ranges::minmax_element(*list);
+        if (!list->empty()) set.hull = StridedInterval::between(*lo, *hi);
+        set.list = std::move(list);
+      }
+      box.positions[n] = {0, 1, set.count};
+      return set.count > 0;
+    }
+    needs |= open;
+    if (c.set.kind != Set::Kind::range) {
+      set.hull = StridedInterval::unknown();
+      return true;
+    }
+    const StridedInterval a = formula.range_of(*c.set.first, box), b = formula.range_of(*c.set.last, box);
+    set.hull = unite(StridedInterval::between(a.lo, a.hi), StridedInterval::between(b.lo, b.hi));
+    const StridedInterval step = c.set.step ? formula.range_of(*c.set.step, box) : StridedInterval::single(1);
+    return !(step.lo > 0 && a.lo > b.hi);
+  }
+
+  /// One pass over the where-list. False when no environment of the box passes. `needs`: what must be split.
+  bool constrain(Box& box, Formula::Mask& needs) const {
+    for (const Clause& c : s.clauses) {
+      if (c.kind == ClauseKind::binding) continue;
+      try {
+        if (c.kind == ClauseKind::generator) {
+          if (!settle(c, box, needs)) return false;
+          continue;
+        }
+        if (!formula.narrow_true(*c.expression, box)) return false;
+        const StridedInterval truth = formula.range_of(*c.expression, box);
+        if (truth.is_single() && truth.lo == 0) return false;
+        if (!truth.is_single()) needs |= formula.mask_of(*c.expression);
+      } catch (const EvaluationFault& f) {
+        // Before this clause is evaluated, earlier filters must pass; while that is open it may not be reached.
+        if (needs == 0) throw SolverFault{f, box};
+        needs |= c.kind == ClauseKind::generator ? formula.mask_of_set(c.set) : formula.mask_of(*c.expression);
+      }
+    }
+    return true;
+  }
+
+  void run(Box box) {
+    if (is_stopped) return;
+    if (--budget < 0) {
+      is_exhausted = is_stopped = true;
+      return;
+    }
+    Formula::Mask needs = 0;
+    for (int round = 0; round < most_narrowing_rounds; ++round) {
+      needs = 0;
+      const std::vector<Progression> before = box.positions;
+      if (!constrain(box, needs) || !narrow_ranks(box)) return;
+      if (box.positions == before) break;
+    }
+    needs = 0;
+    if (!constrain(box, needs)) return;
+    try {
+      if (!examine(box, needs)) return;
+    } catch (const EvaluationFault& f) {
+      if (needs == 0) throw SolverFault{f, box};
+      needs |= Formula::open_mask(box);
+    }
+    const Formula::Mask open = Formula::open_mask(box);
+    if ((needs & open) == 0) {
+      if (!emit(box)) is_stopped = true;
+      return;
+    }
+    // The first that can be split: sets that are not known yet wait for what they depend on, which stands before.
+    for (std::size_t n = 0; n < box.positions.size(); ++n) {
+      const bool is_wanted = ((needs >> n) & 1) != 0;
+      if (!is_wanted || !box.sets[n].is_known || box.positions[n].count < 2) continue;
+      const Progression whole = box.positions[n];
+      Box half = box;
+      const std::int64_t lower = whole.count / 2;
+      half.positions[n] = {whole.first, lower == 1 ? 1 : whole.step, lower};
+      run(std::move(half));
+      box.positions[n] = {whole[lower], whole.count - lower == 1 ? 1 : whole.step, whole.count - lower};
+      run(std::move(box));
+      return;
+    }
+    throw InternalError("KP-I010", fmt::format("statement {}: the where-list cannot be solved", s.name));
+  }
+};
+
+std::vector<Solution> Solver::solve(const Question& q) const {
+  const Statement& s = *formula_.knowing().statement;
+  const Expr& sender = *q.reduction->sender;
+  const Expr& receiver = *q.reduction->receiver;
+  const Expr& decider = s.is_pull ? receiver : sender;  // who evaluates
+  const Expr& other = s.is_pull ? sender : receiver;
+  const bool i_decide = q.as_sender != s.is_pull;
+  const std::int64_t size = formula_.knowing().size;
+  std::vector<Solution> out;
+  Search search(formula_);
+  search.narrow_ranks = [&](Box& box) {
+    if (!formula_.narrow_equal(decider, evaluator, box)) return false;
+    return i_decide || formula_.narrow(other, StridedInterval::single(q.me), box);
+  };
+  search.examine = [&](const Box& box, Formula::Mask& needs) {
+    const StridedInterval who = formula_.range_of_number(0, box);
+    const StridedInterval decides = formula_.range_of(decider, box);
+    if (are_disjoint(who, decides)) return false;
+    if (!who.is_single()) needs |= 1;
+    if (!decides.is_single()) needs |= formula_.mask_of(decider);
+    const StridedInterval peer = formula_.range_of(other, box);
+    if (!i_decide && !peer.contains(q.me)) return false;
+    if (!peer.is_single()) needs |= formula_.mask_of(other);
+    return true;
+  };
+  search.emit = [&](const Box& box) {
+    const std::int64_t peer = i_decide ? formula_.range_of(other, box).lo : formula_.range_of_number(0, box).lo;
+    if (peer < 0 || peer >= size)
+      throw SolverFault{{"KP-P057", fmt::format("the {} is {}, and the group has the ranks 0 to {}; a filter can leave it out", s.is_pull ? "sender" : "receiver", peer, size - 1), other.span}, box};
+    out.push_back({peer, box});
+    return true;
+  };
+  search.run(search.start(i_decide ? std::optional(q.me) : std::nullopt));
+  if (search.is_exhausted) throw SolverFault{{"KP-A010", "the where-list falls apart into more than 2^26 pieces", s.clauses.empty() ? Span{} : s.clauses[0].span}, search.start(q.me)};
+  return out;
+}
+
+std::optional<Box> Solver::find(const std::function<StridedInterval(const Box&)>& condition, Formula::Mask depends, std::optional<std::int64_t> me, std::int64_t budget,
+                                bool& is_complete, const Reduction* reduction, bool is_pull) const {
+  std::optional<Box> found;
+  Search search(formula_);
+  search.budget = budget;
+  const Expr* decider = !reduction ? nullptr : is_pull ? reduction->receiver.get() : reduction->sender.get();
+  search.narrow_ranks = [&](Box& box) { return !decider || formula_.narrow_equal(*decider, evaluator, box); };
+  search.examine = [&](const Box& box, Formula::Mask& needs) {
+    if (decider) {
+      const StridedInterval who = formula_.range_of_number(0, box), decides = formula_.range_of(*decider, box);
+      if (are_disjoint(who, decides)) return false;
+      if (!who.is_single()) needs |= 1;
+      if (!decides.is_single()) needs |= formula_.mask_of(*decider);
+    }
+    const StridedInterval truth = condition(box);
+    if (truth.is_single() && truth.lo == 0) return false;
+    if (!truth.is_single()) needs |= depends;
+    return true;
+  };
+  search.emit = [&](const Box& box) {
+    found = box;
+    return false;
+  };
+  search.run(search.start(me));
+  is_complete = !search.is_exhausted;
+  return found;
+}
+
+}  // namespace kplan

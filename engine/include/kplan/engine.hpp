@@ -1,0 +1,134 @@
+#pragma once
+// The engine: compiles plans for the ranks of a transport and runs them again and again.
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "kplan/plan.hpp"
+#include "kplan/transport.hpp"
+
+namespace kplan {
+
+/// The value of a parameter, or the contents of a fixed buffer (copied), row-major.
+class Value {
+ public:
+  Value(bool v) : scalar_(v) {}  // NOLINT: values are given as they are
+  template <class T>
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+  Value(T v) : scalar_(static_cast<std::int64_t>(v)) {}  // NOLINT
+  Value(double v) : scalar_(v) {}                        // NOLINT
+  Value(std::complex<double> v) : scalar_(v) {}          // NOLINT
+  template <class T>
+  Value(std::span<T> v) : array_type_(scalar_of<T>), is_array_(true) {  // NOLINT
+    const auto* p = reinterpret_cast<const std::byte*>(v.data());
+    bytes_.assign(p, p + v.size_bytes());
+  }
+  template <class T>
+  Value(const std::vector<T>& v) : Value(std::span<const T>(v)) {}  // NOLINT
+
+  bool is_array() const { return is_array_; }
+  const std::variant<bool, std::int64_t, double, std::complex<double>>& scalar() const { return scalar_; }
+  Scalar array_type() const { return array_type_; }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::variant<bool, std::int64_t, double, std::complex<double>> scalar_ = std::int64_t{0};
+  Scalar array_type_ = Scalar::i64;
+  bool is_array_ = false;
+  std::vector<std::byte> bytes_;
+};
+
+/// Values by name.
+using Values = std::vector<std::pair<std::string, Value>>;
+
+class Engine;
+
+/// A plan compiled for this rank: buffers are bound to it, then it runs. Movable; belongs to one thread at a time.
+/// Executables of one engine may be in flight together; every rank starts them in the same order.
+class Executable {
+ public:
+  Executable(Executable&&) noexcept;
+  Executable& operator=(Executable&&) noexcept;
+  /// Ends it, locally. A run in flight is given up.
+  ~Executable();
+
+  /// Binds a buffer to the program's memory, row-major (or as the plan's strides say), from its first element. Buffers
+  /// that a statement writes must not overlap others. Cheap; local; binds anew at any time between runs.
+  /// Throws PlanError KP-B02x: no such buffer, another element type, another size (the message says which is needed).
+  template <class T>
+  void bind(std::string_view buffer, std::span<T> memory) {
+    static_assert(!std::is_const_v<T>, "kplan: buffers are bound to memory that may be written");
+    bind_memory(buffer, scalar_of<T>, reinterpret_cast<std::byte*>(memory.data()), memory.size_bytes());
+  }
+  template <class T>
+  void bind(std::string_view buffer, std::vector<T>& memory) {
+    bind(buffer, std::span<T>(memory));
+  }
+  /// A buffer of one element.
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  void bind(std::string_view buffer, T& element) {
+    bind(buffer, std::span<T>(&element, 1));
+  }
+  /// Binds memory of any element type, records among them; only the size is checked.
+  void bind_bytes(std::string_view buffer, std::span<std::byte> memory);
+
+  /// Sets a varying parameter for the runs that follow. Uniform ones must be set alike on all ranks. Local.
+  void set(std::string_view parameter, const Value& value);
+
+  /// Begins a run: packs and sends what the first statements send. Collective in the sense that every rank starts it; does not wait for
+  /// others, but where a peer is two runs behind. Bound buffers are the engine's until wait() returns.
+  void start();
+  /// Ends the run that was started. Throws TransportError when a peer fails or KPLAN_TIMEOUT passes, RunError for a
+  /// zero divisor in a value. Waits without a run started do nothing.
+  void wait();
+  /// start() and wait().
+  void run() {
+    start();
+    wait();
+  }
+
+  /// This rank's schedule as a JSON document.
+  std::string schedule_json() const;
+
+ private:
+  friend class Engine;
+  struct State;
+  explicit Executable(std::unique_ptr<State> state);
+  void bind_memory(std::string_view buffer, Scalar type, std::byte* memory, std::size_t bytes);
+  std::unique_ptr<State> state_;
+};
+
+/// The service of one rank. Not thread-safe; several engines may live in one process, each with its own transport.
+class Engine {
+ public:
+  explicit Engine(std::shared_ptr<transport::Transport> transport);
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+  ~Engine();
+
+  int rank() const;
+  int size() const;
+
+  /// Compiles a plan for all ranks of the transport. Collective: every rank gives the same plan, the same uniform values, and
+  /// its own private ones. Values are needed for parameters without default, and for fixed buffers, whose contents are copied.
+  /// Errors are thrown on all ranks, or on none: PlanError for values that are missing, wrong or differ between
+  /// ranks, indices out of bounds, places assigned twice; Unsupported; CompilerError; TransportError.
+  /// Cost: grows with what this rank sends and receives; two small all-gathers.
+  Executable compile(const Plan& plan, const Values& values = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace kplan

@@ -1,0 +1,322 @@
+// How it works: a transfer's nest and tracks become a spec's dimensions and streams, its value expression and operator
+// become instructions. What matters for speed is literal in the spec, what differs between peers is an argument.
+#include "engine/lower/kernel_call.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace kplan {
+namespace {
+
+using jit::at_run_time;
+using jit::Instruction;
+using jit::KernelSpec;
+using jit::Opcode;
+
+/// Extents up to here are literal: short loops are unrolled, longer ones gain nothing.
+constexpr std::int64_t longest_literal_run_bytes = 256, longest_literal_extent = 8;
+
+std::string identifier(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
+  return out.substr(0, 80);
+}
+
+}  // namespace
+
+int SpecTable::add(KernelSpec spec) {
+  const auto [known, is_new] = numbers_.emplace(spec.key(), static_cast<int>(specs_.size()));
+  if (is_new) specs_.push_back(std::move(spec));
+  return known->second;
+}
+
+Lowering::Lowering(const BoundPlan& bound, const StatementSchedule& schedule, SpecTable& specs, bool has_literal_strides)
+    : bound_(bound), statement_(bound.model->statements[static_cast<std::size_t>(schedule.statement)]), schedule_(schedule), specs_(specs), has_literal_strides_(has_literal_strides) {}
+
+/// One kernel being made.
+struct Lowering::Build {
+  const Lowering& lowering;
+  const Piece& nest;  ///< gives dimensions and list
+  KernelSpec spec;
+  KernelCall call;
+  std::map<const Expr*, int> element_streams;  ///< of the value's elements
+  std::map<int, const Track*> number_tracks;
+  std::map<int, int> parameter_slots;
+  const ElementType* place_type = nullptr;
+  int right_stream = -1;           ///< unpack: where the value comes from, as an element of value_type
+  int right_instruction = -1;      ///< move: the value itself
+  Scalar value_scalar = Scalar::f64;
+
+  Build(const Lowering& l, const Piece& n) : lowering(l), nest(n) {
+    call.list_length = nest.list_length;
+    call.extents = nest.counts;
+  }
+
+  int stream(StreamKind kind, int buffer, const Track& track) {
+    StreamUse use;
+    use.kind = kind;
+    use.buffer = buffer;
+    jit::Stream s;
+    s.is_indexed = nest.list_length > 1;
+    if (s.is_indexed) use.list = track.bases;
+    else use.offset_bytes = track.bases[0];
+    for (const std::int64_t stride : track.strides) s.strides_bytes.push_back(lowering.has_literal_strides_ ? stride : at_run_time);
+    call.strides_bytes.insert(call.strides_bytes.end(), track.strides.begin(), track.strides.end());
+    call.streams.push_back(std::move(use));
+    spec.streams.push_back(std::move(s));
+    return static_cast<int>(spec.streams.size()) - 1;
+  }
+
+  int emit(Instruction i) {
+    const auto known = i.opcode == Opcode::load ? std::ranges::find(spec.instructions, i) : spec.instructions.end();
+    if (known != spec.instructions.end()) return static_cast<int>(known - spec.instructions.begin());
+    spec.instructions.push_back(std::move(i));
+    return static_cast<int>(spec.instructions.size()) - 1;
+  }
+
+  int load(int from, Scalar type, std::size_t offset_bytes) {
+    Instruction i;
+    i.opcode = Opcode::load;
+    i.type = type;
+    i.stream = from;
+    i.offset_bytes = static_cast<std::int64_t>(offset_bytes);
+    return emit(std::move(i));
+  }
+
+  int constant(const ScalarValue& v) {
+    Instruction i;
+    i.opcode = Opcode::constant;
+    i.type = v.type;
+    i.bits[0] = v.bits[0];
+    i.bits[1] = v.bits[1];
+    return emit(std::move(i));
+  }
+
+  int apply(Operation op, Scalar type, int a, int b = -1, int c = -1, int guard = -1) {
+    Instruction i;
+    i.opcode = Opcode::apply;
+    i.operation = op;
+    i.type = type;
+    i.a = a;
+    i.b = b;
+    i.c = c;
+    if (divides(op) && is_integer(type)) i.guard = guard;
+    return emit(std::move(i));
+  }
+
+  int convert(int value, Scalar to) { return spec.instructions[static_cast<std::size_t>(value)].type == to ? value : apply(Operation::convert, to, value); }
+
+  int new_slot(const ScalarValue& v) {
+    call.scalars.push_back(v.bits[0]);
+    call.scalars.push_back(v.bits[1]);
+    return static_cast<int>(call.scalars.size() / 2) - 1;
+  }
+
+  int parameter(int id) {
+    const Parameter& p = lowering.bound_.model->parameters[static_cast<std::size_t>(id)];
+    const ScalarValue& v = lowering.bound_.state.parameters[static_cast<std::size_t>(id)];
+    if (!p.is_varying && p.is_uniform) return constant(v);
+    const auto [it, is_new] = parameter_slots.emplace(id, 0);
+    if (is_new) {
+      it->second = new_slot(v);
+      if (p.is_varying) call.varying_scalars.emplace_back(it->second, id);
+    }
+    Instruction i;
+    i.opcode = Opcode::scalar;
+    i.type = p.type;
+    i.slot = it->second;
+    return emit(std::move(i));
+  }
+
+  /// A where-bound number: a base, from the list or as a scalar, and strides over the nest.
+  int number(int n) {
+    const Track& track = *number_tracks.at(n);
+    const bool is_listed = nest.list_length > 1 && !std::ranges::all_of(track.bases, [&](std::int64_t b) { return b == track.bases[0]; });
+    Instruction i;
+    i.opcode = Opcode::position;
+    i.type = Scalar::i64;
+    i.slot = new_slot(ScalarValue::integer(is_listed ? 0 : track.bases[0]));
+    i.position_strides = track.strides;
+    const int position = emit(std::move(i));
+    if (!is_listed) return position;
+    Track table{{}, std::vector<std::int64_t>(nest.counts.size(), 0)};
+    for (std::int64_t o = 0; o < nest.list_length; ++o) table.bases.push_back(8 * o);
+    const int from = stream(StreamKind::table, -1, table);
+    call.streams.back().table = track.bases;
+    return apply(Operation::add, Scalar::i64, load(from, Scalar::i64, 0), position);
+  }
+
+  int both(int guard, int condition) { return guard < 0 ? condition : apply(Operation::bit_and, Scalar::boolean, guard, condition); }
+
+  int value(const Expr& e, int guard) {
+    switch (e.kind) {
+      case ExprKind::constant: return constant(e.value);
+      case ExprKind::size: return constant(ScalarValue::integer(lowering.bound_.state.size));
+      case ExprKind::parameter: return parameter(e.id);
+      case ExprKind::rank: return number(0);
+      case ExprKind::variable: return number(e.id + 1);
+      case ExprKind::element: return load(element_streams.at(&e), e.type, 0);
+      case ExprKind::left: return load(0, e.type, field_offset(e));
+      case ExprKind::right: return right_instruction >= 0 ? right_instruction : convert(load(right_stream, place_type->is_record() ? e.type : value_scalar, field_offset(e)), e.type);
+      case ExprKind::logical_and: {
+        const int a = value(*e.operands[0], guard);
+        return apply(Operation::bit_and, Scalar::boolean, a, value(*e.operands[1], both(guard, a)));
+      }
+      case ExprKind::logical_or: {
+        const int a = value(*e.operands[0], guard);
+        const int not_a = apply(Operation::logical_not, Scalar::boolean, a);
+        return apply(Operation::bit_or, Scalar::boolean, a, value(*e.operands[1], both(guard, not_a)));
+      }
+      case ExprKind::conditional: {
+        const int c = value(*e.operands[0], guard);
+        const int a = value(*e.operands[1], both(guard, c));
+        const int not_c = apply(Operation::logical_not, Scalar::boolean, c);
+        const int b = value(*e.operands[2], both(guard, not_c));
+        return apply(Operation::select, e.type, c, a, b);
+      }
+      case ExprKind::operation: {
+        int operands[3] = {-1, -1, -1};
+        for (std::size_t k = 0; k < e.operands.size(); ++k) operands[k] = value(*e.operands[k], guard);
+        return apply(e.operation, e.type, operands[0], operands[1], operands[2], guard);
+      }
+      default: throw InternalError("KP-I020", "an expression cannot be lowered");
+    }
+  }
+
+  std::size_t field_offset(const Expr& e) const { return e.field < 0 ? 0 : place_type->fields[static_cast<std::size_t>(e.field)].offset_bytes; }
+
+  /// The streams and numbers of a value's tracks.
+  void add_value_tracks(const ValueForm& form, const Piece& piece) {
+    for (std::size_t k = 0; k < form.elements.size(); ++k) element_streams[form.elements[k]] = stream(StreamKind::buffer, form.elements[k]->id, piece.tracks[k]);
+    for (std::size_t k = 0; k < form.numbers.size(); ++k) number_tracks[form.numbers[k]] = &piece.tracks[form.elements.size() + k];
+  }
+
+  /// The operator, with the value as `right`, as outputs to stream 0.
+  void add_updates(const Reduction& r, bool is_assign) {
+    place_type = &r.place_type;
+    if (is_assign) {  // of a scalar; records are copied
+      const int right = right_instruction >= 0 ? right_instruction : convert(load(right_stream, value_scalar, 0), r.place_type.scalar);
+      spec.outputs.push_back({0, convert(right, r.place_type.scalar)});
+      return;
+    }
+    for (const Update& u : r.updates) {
+      const std::size_t offset = u.field < 0 ? 0 : r.place_type.fields[static_cast<std::size_t>(u.field)].offset_bytes;
+      spec.outputs.push_back({static_cast<std::int64_t>(offset), value(*u.result, -1)});
+    }
+  }
+
+  KernelCall finish(const char* kind, int reduction, bool is_injective) {
+    call.reduction = reduction;
+    if (is_block_copy()) {
+      call.spec = -1;
+      call.copy_bytes = spec.copy_bytes * nest.block_elements();
+      return std::move(call);
+    }
+    spec.is_injective = is_injective;
+    for (std::size_t d = 0; d < nest.counts.size(); ++d) {
+      const bool is_innermost = d + 1 == nest.counts.size();
+      const std::int64_t element = std::max<std::int64_t>(1, std::abs(nest.tracks.empty() ? 8 : nest.tracks.back().strides[d]));
+      const bool is_short = is_innermost ? nest.counts[d] * element <= longest_literal_run_bytes : nest.counts[d] <= longest_literal_extent;
+      spec.extents.push_back(is_short ? nest.counts[d] : at_run_time);
+    }
+    spec.name = identifier(fmt::format("{}_{}_{}{}", lowering.bound_.model->name, lowering.statement_.name, kind, reduction));
+    call.spec = lowering.specs_.add(std::move(spec));
+    return std::move(call);
+  }
+
+  /// One run of bytes from one place to another.
+  bool is_block_copy() const {
+    if (spec.copy_bytes == 0 || nest.list_length != 1 || nest.counts.size() > 1) return false;
+    const std::size_t dims = nest.counts.size();
+    return dims == 0 || (call.strides_bytes[0] == spec.copy_bytes && call.strides_bytes[1] == spec.copy_bytes);
+  }
+};
+
+KernelCall Lowering::pack(const Transfer& t) {
+  const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
+  const ValueForm& form = schedule_.values[static_cast<std::size_t>(t.reduction)];
+  Build b(*this, t.piece);
+  b.stream(StreamKind::message, -1, t.piece.tracks.back());
+  b.add_value_tracks(form, t.piece);
+  if (form.value->kind == ExprKind::element) b.spec.copy_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
+  else b.spec.outputs.push_back({0, b.value(*form.value, -1)});
+  return b.finish("pack", t.reduction, true);
+}
+
+KernelCall Lowering::unpack(const Transfer& t) {
+  const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
+  Build b(*this, t.piece);
+  b.stream(StreamKind::buffer, r.place->id, t.piece.tracks[0]);
+  b.right_stream = b.stream(StreamKind::message, -1, t.piece.tracks[1]);
+  b.value_scalar = r.value_type.scalar;
+  if (t.is_assign && r.value_type == r.place_type) b.spec.copy_bytes = static_cast<std::int64_t>(r.place_type.size_bytes);
+  else b.add_updates(r, t.is_assign);
+  return b.finish("unpack", t.reduction, t.is_injective);
+}
+
+KernelCall Lowering::move(const Transfer& from, const Transfer& to) {
+  const Reduction& r = statement_.reductions[static_cast<std::size_t>(to.reduction)];
+  const ValueForm& form = schedule_.values[static_cast<std::size_t>(to.reduction)];
+  Build b(*this, from.piece);
+  b.stream(StreamKind::buffer, r.place->id, to.piece.tracks[0]);
+  b.add_value_tracks(form, from.piece);
+  if (to.is_assign && r.value_type == r.place_type && form.value->kind == ExprKind::element) {
+    b.spec.copy_bytes = static_cast<std::int64_t>(r.place_type.size_bytes);
+  } else {
+    b.place_type = &r.place_type;
+    if (r.place_type.is_record()) b.right_stream = b.element_streams.at(form.value.get());
+    else b.right_instruction = b.convert(b.value(*form.value, -1), r.place_type.scalar);
+    b.add_updates(r, to.is_assign);
+  }
+  return b.finish("move", to.reduction, to.is_injective);
+}
+
+bool match_nests(Piece& a, Piece& b) {
+  if (a.list_length != b.list_length) return false;
+  if (a.counts == b.counts) return true;
+  std::set<std::int64_t> cuts;
+  for (const Piece* p : {&a, &b}) {
+    std::int64_t product = 1;
+    for (std::size_t d = p->counts.size(); d-- > 0;) cuts.insert(product *= p->counts[d]);
+  }
+  std::vector<std::int64_t> counts;  // innermost first
+  std::int64_t inner = 1;
+  for (const std::int64_t cut : cuts) {
+    if (cut % inner != 0) return false;
+    counts.push_back(cut / inner);
+    inner = cut;
+  }
+  if (counts.size() > most_piece_dimensions) return false;
+  const auto refined = [&](const Piece& p) -> std::optional<Piece> {
+    Piece out = p;
+    out.counts.assign(counts.rbegin(), counts.rend());
+    for (std::size_t t = 0; t < p.tracks.size(); ++t) {
+      std::vector<std::int64_t> strides;
+      std::size_t d = p.counts.size();
+      std::int64_t left = 1, stride = 0;
+      for (const std::int64_t count : counts) {
+        if (left == 1) {
+          if (d == 0) return std::nullopt;
+          left = p.counts[--d];
+          stride = p.tracks[t].strides[d];
+        }
+        if (left % count != 0) return std::nullopt;
+        strides.push_back(stride);
+        left /= count;
+        stride *= count;
+      }
+      out.tracks[t].strides.assign(strides.rbegin(), strides.rend());
+    }
+    return out;
+  };
+  auto x = refined(a), y = refined(b);
+  if (!x || !y) return false;
+  a = std::move(*x);
+  b = std::move(*y);
+  return true;
+}
+
+}  // namespace kplan

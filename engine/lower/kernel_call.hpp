@@ -1,0 +1,71 @@
+#pragma once
+// One call of a kernel, ready but for the addresses: which spec, which memory each stream walks, and its run-time
+// arguments. Contiguous data takes no kernel: a call without spec is one block copy.
+
+#include <unordered_map>
+#include <vector>
+
+#include "engine/schedule/schedule.hpp"
+#include "jit/kernel_spec.hpp"
+
+namespace kplan {
+
+/// What memory a stream lies in.
+enum class StreamKind : std::uint8_t { message, buffer, table };
+
+struct StreamUse {
+  StreamKind kind = StreamKind::message;
+  int buffer = -1;                  ///< buffer
+  std::int64_t offset_bytes = 0;    ///< from its start
+  std::vector<std::int64_t> list;   ///< byte offsets when the stream is indexed
+  std::vector<std::int64_t> table;  ///< table: the memory itself
+};
+
+struct KernelCall {
+  int spec = -1;                    ///< number in the list of specs; -1: copy `copy_bytes` from stream 1 to stream 0
+  std::int64_t copy_bytes = 0;
+  std::vector<StreamUse> streams;
+  std::int64_t list_length = 1;
+  std::vector<std::int64_t> extents, strides_bytes;
+  std::vector<std::uint64_t> scalars;                ///< two words a slot
+  std::vector<std::pair<int, int>> varying_scalars;  ///< slot, parameter: filled in at every run
+  int reduction = 0;
+};
+
+/// The specs that a plan needs, each once.
+class SpecTable {
+ public:
+  int add(jit::KernelSpec spec);
+  const std::vector<jit::KernelSpec>& specs() const { return specs_; }
+
+ private:
+  std::vector<jit::KernelSpec> specs_;
+  std::unordered_map<std::string, int> numbers_;  ///< by key
+};
+
+/// Makes kernel calls of a statement's transfers.
+class Lowering {
+ public:
+  /// `has_literal_strides`: false where so many shapes occur that one kernel had better serve all.
+  Lowering(const BoundPlan& bound, const StatementSchedule& schedule, SpecTable& specs, bool has_literal_strides);
+
+  /// Reads values and writes the message.
+  KernelCall pack(const Transfer& t);
+  /// Reads the message and updates places.
+  KernelCall unpack(const Transfer& t);
+  /// Reads values and updates places, for transfers of the same elements in the same nest.
+  KernelCall move(const Transfer& from, const Transfer& to);
+
+ private:
+  struct Build;
+  const BoundPlan& bound_;
+  const Statement& statement_;
+  const StatementSchedule& schedule_;
+  SpecTable& specs_;
+  bool has_literal_strides_;
+};
+
+/// Gives both pieces the same nest, where their elements fall into the same dimensions; else false, and they are unchanged.
+bool match_nests(Piece& a, Piece& b);
+
+}  // namespace kplan

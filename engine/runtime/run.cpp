@@ -1,0 +1,185 @@
+// How it works: start() packs and sends the first phase; wait() applies what arrives, in arrival order or in sender
+// order as the schedule says, and goes through the other phases. Message number and run number are the same. A zero
+// divisor does not stop a run, so that no peer waits for a message that never comes: it is thrown at the end.
+#include "engine/runtime/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plans/evaluate.hpp"
+
+namespace kplan {
+
+using transport::Clock;
+
+Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport, std::chrono::nanoseconds timeout)
+    : program_(std::move(program)), transport_(std::move(transport)), timeout_(timeout), memory_(program_.bound.model->buffers.size()) {}
+
+void Runner::fail(const char* code, const std::string& what) const {
+  throw TransportError(code, fmt::format("plan {}, {} in run {}", program_.schedule.plan, what, run_));
+}
+
+/// Waits for peers: `ready` says whether they have all done it, `peers` lists those that have not, as text and by rank.
+template <class Ready, class Waiting>
+void Runner::wait_until(int statement, const Ready& ready, const Waiting& waiting) {
+  if (ready()) return;
+  const Clock::time_point deadline = Clock::now() + timeout_;
+  const auto describe = [&](const std::vector<Wait>& waits) {
+    std::string out;
+    for (const Wait& w : waits) out += (out.empty() ? "" : ", ") + w.text;
+    return fmt::format("statement {}: rank {} waits for {}", program_.schedule.statements[static_cast<std::size_t>(statement)].name, program_.schedule.rank, out);
+  };
+  for (unsigned idle = 1;; ++idle) {
+    transport_->progress();
+    if (ready()) return;
+    if (idle % 64 == 0) {
+      for (const Wait& w : waiting()) {
+        if (!transport_->is_dead(w.peer) || ready()) continue;
+        // What a rank sent before it ended may have come meanwhile.
+        const std::vector<Wait> still = waiting();
+        if (std::ranges::none_of(still, [&](const Wait& x) { return x.peer == w.peer; })) continue;
+        is_broken_ = true;
+        fail("KP-T002", fmt::format("{}; rank {} has ended", describe(waiting()), w.peer));
+      }
+      if (Clock::now() > deadline && !ready()) {
+        is_broken_ = true;
+        fail("KP-T004", fmt::format("{}; timed out after {:g} s", describe(waiting()), std::chrono::duration<double>(timeout_).count()));
+      }
+    }
+    transport_->pause(idle);
+  }
+}
+
+void Runner::note_zero_divisor(const StatementProgram& program, const ReadyCall& call, bool is_value) {
+  if (!zero_divisor_.empty()) return;
+  const BoundPlan& bound = program_.bound;
+  const Statement& s = bound.model->statements[static_cast<std::size_t>(program.statement)];
+  const Reduction& r = s.reductions[static_cast<std::size_t>(call.call().reduction)];
+  zero_divisor_ = fmt::format("plan {}, statement {}: a divisor is zero in {} on rank {}, run {}", bound.model->name, s.name,
+                              is_value ? "a value" : fmt::format("operator `{}`", r.operator_name), program_.schedule.rank, run_);
+  if (!is_value) return;
+  // Which environment: by evaluating them one by one, as the reference does.
+  RankState state = bound.state;
+  for (std::size_t b = 0; b < memory_.size(); ++b)
+    if (memory_[b].base) state.contents[b] = memory_[b].base;
+  const Expr& decider = s.is_pull ? *r.receiver : *r.sender;
+  try {
+    for_each_environment(s, state, [&](const std::vector<ScalarValue>& variables) {
+      EvaluationContext context{.state = &state, .variables = variables.data()};
+      if (s.is_pull || evaluate_index(decider, context) != state.rank) return true;
+      std::map<const Expr*, std::vector<std::int64_t>> selections;
+      std::size_t count = 1;
+      for (const Expr* e : elements_read(*r.value)) count = std::max(count, (selections[e] = select(*e, context)).size());
+      context.selections = &selections;
+      try {
+        for (context.position = 0; context.position < count; ++context.position) evaluate(*r.value, context);
+      } catch (const EvaluationFault&) {
+        zero_divisor_ += " when " + environment_text(s, variables, static_cast<int>(variables.size()));
+        return false;
+      }
+      return true;
+    });
+  } catch (const EvaluationFault&) {
+    // The message without its environment still says what is wrong.
+  }
+}
+
+void Runner::begin(const std::vector<int>& phase) {
+  for (const int number : phase) {
+    StatementProgram& s = program_.statements[static_cast<std::size_t>(number)];
+    for (ReadyCall& call : s.staging)
+      if (call(memory_, s.staged.data()) != 0) note_zero_divisor(s, call, true);
+    for (OutgoingMessage& m : s.outgoing) {
+      std::byte* slot = nullptr;
+      wait_until(number, [&] { return (slot = m.channel->send_slot(run_)) != nullptr; }, [&] { return std::vector<Wait>{taking(m)}; });
+      if (m.in_place) {
+        m.channel->put_in_place(run_, memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes, m.bytes);
+        continue;
+      }
+      for (ReadyCall& call : m.calls)
+        if (call(memory_, slot) != 0) note_zero_divisor(s, call, true);
+      m.channel->put(run_, m.bytes);
+    }
+    for (IncomingMessage& m : s.incoming) m.is_done = false;
+  }
+}
+
+void Runner::apply(StatementProgram& s, IncomingMessage& m, std::byte* message) {
+  const bool is_direct = m.peer == program_.schedule.rank && s.staging.empty();
+  for (ReadyCall& call : m.calls)
+    if (call(memory_, message) != 0) note_zero_divisor(s, call, is_direct);
+  m.is_done = true;
+}
+
+/// Applies what has come; whether everything has.
+bool Runner::take_arrived(StatementProgram& s) {
+  bool is_complete = true;
+  for (IncomingMessage& m : s.incoming) {
+    if (m.is_done) continue;
+    if (!m.channel) {
+      apply(s, m, s.staged.data());
+      continue;
+    }
+    // Kernels that unpack only read the message.
+    auto* message = const_cast<std::byte*>(m.channel->arrived(run_));
+    if (!message) {
+      is_complete = false;
+      if (s.is_in_sender_order) break;
+      continue;
+    }
+    apply(s, m, message);
+    m.channel->release(run_);
+  }
+  return is_complete;
+}
+
+void Runner::finish(const std::vector<int>& phase) {
+  for (const int number : phase) {
+    StatementProgram& s = program_.statements[static_cast<std::size_t>(number)];
+    wait_until(number, [&] { return take_arrived(s); },
+               [&] {
+                 std::vector<Wait> out;
+                 for (const IncomingMessage& m : s.incoming)
+                   if (!m.is_done && m.channel && !m.channel->arrived(run_)) out.push_back({static_cast<int>(m.peer), fmt::format("{} bytes from rank {}", m.bytes, m.peer)});
+                 return out;
+               });
+  }
+  for (const int number : phase)
+    for (OutgoingMessage& m : program_.statements[static_cast<std::size_t>(number)].outgoing)
+      if (m.in_place) wait_until(number, [&] { return m.channel->is_sent(run_); }, [&] { return std::vector<Wait>{taking(m)}; });
+}
+
+Runner::Wait Runner::taking(const OutgoingMessage& m) { return {static_cast<int>(m.peer), fmt::format("rank {} to take {} bytes", m.peer, m.bytes)}; }
+
+void Runner::start() {
+  if (is_broken_) throw TransportError("KP-T011", fmt::format("plan {}: an earlier run failed; the executable cannot be used any more", program_.schedule.plan));
+  if (is_started_) throw PlanError("KP-R010", fmt::format("plan {}: started twice; wait() ends the run before", program_.schedule.plan));
+  if (are_parameters_new_) {
+    for (StatementProgram& s : program_.statements) {
+      const auto renew = [&](std::vector<ReadyCall>& calls) {
+        for (ReadyCall& c : calls) c.set_varying(program_.bound.state.parameters);
+      };
+      renew(s.staging);
+      for (auto& m : s.outgoing) renew(m.calls);
+      for (auto& m : s.incoming) renew(m.calls);
+    }
+    are_parameters_new_ = false;
+  }
+  zero_divisor_.clear();
+  is_started_ = true;
+  if (!program_.schedule.phases.empty()) begin(program_.schedule.phases[0]);
+}
+
+void Runner::wait() {
+  if (!is_started_) return;
+  for (std::size_t k = 0; k < program_.schedule.phases.size(); ++k) {
+    if (k > 0) begin(program_.schedule.phases[k]);
+    finish(program_.schedule.phases[k]);
+  }
+  is_started_ = false;
+  ++run_;
+  if (!zero_divisor_.empty()) throw RunError("KP-R001", zero_divisor_);
+}
+
+}  // namespace kplan

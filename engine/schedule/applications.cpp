@@ -1,0 +1,250 @@
+// How it works: every place a rank receives into is stamped with the piece that writes it, in the order in which
+// language.md section 3 applies transfers. A second assign is an error; a place met twice makes the order matter;
+// with `fresh`, the first to meet a place assigns. Where strides show that all places differ, nothing is stamped.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "engine/schedule/schedule.hpp"
+
+namespace kplan {
+namespace {
+
+constexpr std::int64_t alignment_bytes = 16;
+constexpr std::int64_t most_dense_slots = std::int64_t{1} << 28;
+
+std::int64_t aligned(std::int64_t v) { return (v + alignment_bytes - 1) / alignment_bytes * alignment_bytes; }
+
+/// A number for each scalar of a buffer, dense or sparse by how far apart they lie.
+class Stamps {
+ public:
+  Stamps(std::int64_t lowest, std::int64_t highest) : lowest_(lowest) {
+    if (highest - lowest < most_dense_slots) dense_.assign(static_cast<std::size_t>(highest - lowest + 1), 0);
+  }
+  std::uint32_t& operator[](std::int64_t slot) { return dense_.empty() ? sparse_[slot] : dense_[static_cast<std::size_t>(slot - lowest_)]; }
+
+ private:
+  std::int64_t lowest_;
+  std::vector<std::uint32_t> dense_;
+  std::unordered_map<std::int64_t, std::uint32_t> sparse_;
+};
+
+/// A piece with where it belongs.
+struct Origin {
+  std::size_t flow = 0;
+  int reduction = 0;
+};
+
+class Ordering {
+ public:
+  Ordering(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives) : bound_(bound), s_(s), receives_(receives) {}
+
+  Applications order() {
+    for (const Flow& flow : receives_) out_.messages.push_back(message(flow));
+    if (are_surely_distinct()) {
+      for (Message& m : out_.messages)
+        for (Transfer& t : m.transfers) t.is_assign = t.is_assign || s_.is_fresh;
+      return std::move(out_);
+    }
+    stamp(/*checks=*/true);
+    interleave();
+    if (s_.is_fresh) split_first();
+    out_.is_in_sender_order = meets_twice_ && !s_.is_any_order;
+    return std::move(out_);
+  }
+
+ private:
+  const Reduction& reduction(const Transfer& t) const { return s_.reductions[static_cast<std::size_t>(t.reduction)]; }
+
+  Message message(const Flow& flow) const {
+    Message out;
+    out.peer = flow.peer;
+    for (const Segment& segment : flow.segments) {
+      const Reduction& r = s_.reductions[static_cast<std::size_t>(segment.reduction)];
+      const auto element_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
+      out.bytes = aligned(out.bytes);
+      out.element_count += segment.element_count;
+      out.payload_bytes += segment.element_count * element_bytes;
+      out.digest ^= segment.digest;
+      for (const Piece& piece : segment.pieces) {
+        Transfer t{segment.reduction, piece, r.is_assign, true};
+        add_message_track(t.piece, out.bytes, element_bytes);
+        out.bytes += piece.element_count() * element_bytes;
+        out.transfers.push_back(std::move(t));
+      }
+    }
+    return out;
+  }
+
+  bool are_surely_distinct() const {
+    std::map<int, std::vector<Reach>> by_buffer;
+    for (const Message& m : out_.messages)
+      for (const Transfer& t : m.transfers) {
+        const Reduction& r = reduction(t);
+        const auto size = static_cast<std::int64_t>(r.place_type.size_bytes);
+        if (!is_surely_injective(t.piece, t.piece.tracks[0], size)) return false;
+        Reach reach = reach_of(t.piece, t.piece.tracks[0]);
+        reach.highest += size;
+        by_buffer[r.place->id].push_back(reach);
+      }
+    for (auto& [buffer, reaches] : by_buffer) {
+      std::ranges::sort(reaches, {}, &Reach::lowest);
+      for (std::size_t k = 1; k < reaches.size(); ++k)
+        if (reaches[k].lowest < reaches[k - 1].highest) return false;
+    }
+    return true;
+  }
+
+  /// The slots of the place's element at a byte: element * fields + field.
+  template <class F>
+  void each_slot(const Expr& place, std::int64_t byte, const F& f) const {
+    const ElementType& type = bound_.model->buffers[static_cast<std::size_t>(place.id)].type;
+    const auto fields = static_cast<std::int64_t>(std::max<std::size_t>(1, type.fields.size()));
+    const std::int64_t element = byte / static_cast<std::int64_t>(type.size_bytes);
+    if (!type.is_record() || place.field >= 0) return f(element * fields + std::max(0, place.field));
+    for (std::int64_t k = 0; k < fields; ++k) f(element * fields + k);
+  }
+
+  /// Stamps all places with piece numbers in order of application. The top bit of a stamp: has been assigned.
+  void stamp(bool checks) {
+    constexpr std::uint32_t assigned_bit = 1u << 31;
+    std::map<int, Reach> reaches;
+    for (const Message& m : out_.messages)
+      for (const Transfer& t : m.transfers) {
+        const Reach reach = reach_of(t.piece, t.piece.tracks[0]);
+        const auto [it, is_new] = reaches.emplace(reduction(t).place->id, reach);
+        it->second = {std::min(it->second.lowest, reach.lowest), std::max(it->second.highest, reach.highest)};
+      }
+    std::map<int, Stamps> stamps;
+    for (const auto& [buffer, reach] : reaches) {
+      const ElementType& type = bound_.model->buffers[static_cast<std::size_t>(buffer)].type;
+      const auto fields = static_cast<std::int64_t>(std::max<std::size_t>(1, type.fields.size())), size = static_cast<std::int64_t>(type.size_bytes);
+      stamps.emplace(buffer, Stamps(reach.lowest / size * fields, (reach.highest / size + 1) * fields));
+    }
+    std::vector<Origin> origins{{}};
+    meets_twice_ = false;
+    for (std::size_t flow = 0; flow < out_.messages.size(); ++flow)
+      for (Transfer& t : out_.messages[flow].transfers) {
+        const Reduction& r = reduction(t);
+        const auto number = static_cast<std::uint32_t>(origins.size());
+        origins.push_back({flow, t.reduction});
+        Stamps& buffer = stamps.at(r.place->id);
+        t.is_injective = true;
+        walk(t.piece, t.piece.tracks[0], [&](std::int64_t byte) {
+          each_slot(*r.place, byte, [&](std::int64_t slot) {
+            std::uint32_t& stamp = buffer[slot];
+            const std::uint32_t before = stamp & ~assigned_bit;
+            if (before != 0) {
+              meets_twice_ = true;
+              if (before == number) t.is_injective = false;
+              const Origin& other = origins[before];
+              if (other.flow == flow && other.reduction != t.reduction) interleaved_.insert({flow, true});
+              if (checks && r.is_assign && (stamp & assigned_bit) != 0) assigned_twice(t, out_.messages[flow].peer, byte, out_.messages[other.flow].peer, other.reduction);
+            }
+            stamp = number | (stamp & assigned_bit) | (r.is_assign ? assigned_bit : 0);
+          });
+          return true;
+        });
+      }
+  }
+
+  [[noreturn]] void assigned_twice(const Transfer& t, std::int64_t sender, std::int64_t byte, std::int64_t other_sender, int other_reduction) const {
+    const Reduction& r = reduction(t);
+    const auto from = [&](std::int64_t rank, int k) {
+      const std::string environment = environments_at(bound_, s_, rank, k, byte);
+      return fmt::format("from rank {}{}{}", rank, environment.empty() ? "" : " when ", environment);
+    };
+    throw error_in(*bound_.model, s_, r.span, "KP-P060",
+                   fmt::format("element {} of `{}` on rank {} is assigned twice: {} and {}", byte / static_cast<std::int64_t>(r.place->element_bytes), r.place->name, bound_.state.rank,
+                               from(other_sender, other_reduction), from(sender, t.reduction)));
+  }
+
+  /// One element of a message with its order: environment, then reduction.
+  struct Item {
+    const EnvironmentKey* key;
+    int reduction;
+    std::vector<std::int64_t> places, positions;  ///< of its elements, in the buffer and in the message
+  };
+
+  /// Where reductions of one message meet in a place, they are applied environment by environment, not one after the other.
+  void interleave() {
+    if (s_.is_any_order) return;
+    for (const auto& [flow, yes] : interleaved_) {
+      Message& m = out_.messages[flow];
+      std::vector<Item> items;
+      std::map<int, std::vector<EnvironmentKey>> keys;
+      for (const Segment& segment : receives_[flow].segments) {
+        auto& list = keys[segment.reduction] = environment_keys(bound_, s_, m.peer, segment.reduction);
+        std::vector<std::int64_t> places, positions;
+        for (const Transfer& t : m.transfers) {
+          if (t.reduction != segment.reduction) continue;
+          walk(t.piece, t.piece.tracks[0], [&](std::int64_t p) { return places.push_back(p), true; });
+          walk(t.piece, t.piece.tracks[1], [&](std::int64_t p) { return positions.push_back(p), true; });
+        }
+        std::size_t at = 0;
+        for (const EnvironmentKey& key : list) {
+          const auto from = static_cast<std::ptrdiff_t>(at), to = from + static_cast<std::ptrdiff_t>(key.element_count);
+          items.push_back({&key, segment.reduction, {places.begin() + from, places.begin() + to}, {positions.begin() + from, positions.begin() + to}});
+          at = static_cast<std::size_t>(to);
+        }
+      }
+      std::ranges::stable_sort(items, [](const Item& a, const Item& b) { return std::tie(a.key->positions, a.reduction) < std::tie(b.key->positions, b.reduction); });
+      m.transfers.clear();
+      for (const Item& item : items) {
+        if (m.transfers.empty() || m.transfers.back().reduction != item.reduction) m.transfers.push_back({item.reduction, {0, {}, {Track{}, Track{}}}, s_.reductions[static_cast<std::size_t>(item.reduction)].is_assign, true});
+        Piece& piece = m.transfers.back().piece;
+        piece.list_length += static_cast<std::int64_t>(item.places.size());
+        piece.tracks[0].bases.insert(piece.tracks[0].bases.end(), item.places.begin(), item.places.end());
+        piece.tracks[1].bases.insert(piece.tracks[1].bases.end(), item.positions.begin(), item.positions.end());
+      }
+      std::erase_if(m.transfers, [](const Transfer& t) { return t.piece.list_length == 0; });
+      for (Transfer& t : m.transfers) simplify(t.piece);
+    }
+    if (!interleaved_.empty()) stamp(/*checks=*/false);
+  }
+
+  /// `fresh`: the elements that meet their place first are assigned, before the others of the same piece.
+  void split_first() {
+    std::map<int, std::unordered_map<std::int64_t, bool>> met;
+    for (Message& m : out_.messages) {
+      std::vector<Transfer> transfers;
+      for (const Transfer& t : m.transfers) {
+        const Reduction& r = reduction(t);
+        Transfer first{t.reduction, {0, {}, {Track{}, Track{}}}, true, true}, later{t.reduction, {0, {}, {Track{}, Track{}}}, r.is_assign, t.is_injective};
+        std::vector<std::int64_t> positions;
+        walk(t.piece, t.piece.tracks[1], [&](std::int64_t p) { return positions.push_back(p), true; });
+        std::size_t k = 0;
+        walk(t.piece, t.piece.tracks[0], [&](std::int64_t place) {
+          bool is_first = true;
+          each_slot(*r.place, place, [&](std::int64_t slot) { is_first = met[r.place->id].emplace(slot, true).second && is_first; });
+          Piece& to = is_first ? first.piece : later.piece;
+          ++to.list_length;
+          to.tracks[0].bases.push_back(place);
+          to.tracks[1].bases.push_back(positions[k++]);
+          return true;
+        });
+        for (Transfer* part : {&first, &later}) {
+          if (part->piece.list_length == 0) continue;
+          simplify(part->piece);
+          transfers.push_back(std::move(*part));
+        }
+      }
+      m.transfers = std::move(transfers);
+    }
+  }
+
+  const BoundPlan& bound_;
+  const Statement& s_;
+  const std::vector<Flow>& receives_;
+  Applications out_;
+  bool meets_twice_ = false;
+  std::map<std::size_t, bool> interleaved_;  ///< flows in which reductions meet
+};
+
+}  // namespace
+
+Applications order_applications(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives) { return Ordering(bound, s, receives).order(); }
+
+}  // namespace kplan

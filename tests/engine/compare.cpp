@@ -1,0 +1,104 @@
+// Runs a random plan twice over, with the reference interpreter and with engines on threads, from the same memory.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "kplan/kplan.hpp"
+#include "plans/evaluate.hpp"
+#include "plans/reference.hpp"
+#include "random_plan.hpp"
+
+namespace kplan::test {
+namespace {
+
+/// Deterministic contents: small numbers, so that products stay finite and sums are exact or not alike on both sides.
+void fill(const PlanModel& plan, const RandomPlan& drawn, int rank, std::size_t b, std::vector<std::byte>& memory) {
+  const Buffer& buffer = plan.buffers[b];
+  std::mt19937_64 random(drawn.data_seed + 7919 * b + (buffer.is_uniform ? 0 : 104729 * static_cast<std::uint64_t>(rank)));
+  const std::size_t size = buffer.type.size_bytes;
+  const auto draw = [&](Scalar type, std::byte* at) {
+    const auto v = static_cast<std::int64_t>(random() % 12);
+    if (is_complex(type)) {
+      double parts[2] = {static_cast<double>(v) / 3, static_cast<double>(random() % 5) - 2};
+      convert(ScalarValue::load(Scalar::c128, parts), type).store(at);
+    } else if (is_real(type)) {
+      convert(ScalarValue::real(static_cast<double>(v) / 3 - 1), type).store(at);
+    } else {
+      convert(ScalarValue::integer(type == Scalar::boolean ? v % 2 : v), type).store(at);
+    }
+  };
+  for (std::size_t k = 0; (k + 1) * size <= memory.size(); ++k) {
+    if (!buffer.type.is_record()) draw(buffer.type.scalar, memory.data() + k * size);
+    for (const Field& f : buffer.type.fields) draw(f.type, memory.data() + k * size + f.offset_bytes);
+  }
+}
+
+Values values_of(const PlanModel& plan, const ReferenceRank& rank) {
+  Values out{{"own", rank.parameters[1].as_integer()}};
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
+    if (plan.buffers[b].is_varying) continue;
+    const auto& bytes = rank.buffers[b];
+    if (plan.buffers[b].type.scalar == Scalar::i32) out.emplace_back(plan.buffers[b].name, std::span(reinterpret_cast<const std::int32_t*>(bytes.data()), bytes.size() / 4));
+    else if (plan.buffers[b].type.scalar == Scalar::i64) out.emplace_back(plan.buffers[b].name, std::span(reinterpret_cast<const std::int64_t*>(bytes.data()), bytes.size() / 8));
+    else out.emplace_back(plan.buffers[b].name, std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
+  }
+  return out;
+}
+
+}  // namespace
+
+Outcome compare_with_reference(const RandomPlan& drawn, int runs) {
+  std::optional<Plan> plan;
+  try {
+    plan.emplace(Plan::parse(drawn.to_json(), "random.json"));
+  } catch (const Error& e) {
+    return {Outcome::Kind::both_failed, e.what()};
+  }
+  const PlanModel& model = plan->model();
+  std::vector<ReferenceRank> expected(static_cast<std::size_t>(drawn.ranks));
+  for (int r = 0; r < drawn.ranks; ++r) {
+    ReferenceRank& rank = expected[static_cast<std::size_t>(r)];
+    rank.parameters = {ScalarValue::real(1.5), ScalarValue::integer(r + 2)};
+    const auto layouts = layouts_of(model, r, drawn.ranks, rank.parameters);
+    for (std::size_t b = 0; b < model.buffers.size(); ++b) {
+      rank.buffers.emplace_back(static_cast<std::size_t>(layouts[b].extent) * model.buffers[b].type.size_bytes);
+      fill(model, drawn, r, b, rank.buffers.back());
+    }
+  }
+  std::vector<ReferenceRank> actual = expected;
+  std::string reference_error, engine_error;
+  try {
+    for (int k = 0; k < runs; ++k) run_reference(model, expected);
+  } catch (const Error& e) {
+    reference_error = e.what();
+  }
+  try {
+    transport::run_local(drawn.ranks, [&](std::shared_ptr<transport::Transport> transport) {
+      ReferenceRank& mine = actual[static_cast<std::size_t>(transport->rank())];
+      Engine engine(transport);
+      Executable executable = engine.compile(*plan, values_of(model, mine));
+      for (std::size_t b = 0; b < model.buffers.size(); ++b) executable.bind_bytes(model.buffers[b].name, mine.buffers[b]);
+      for (int k = 0; k < runs; ++k) executable.run();
+    });
+  } catch (const Unsupported& e) {
+    return {Outcome::Kind::refused, e.what()};
+  } catch (const Error& e) {
+    engine_error = e.what();
+  }
+  if (reference_error.empty() != engine_error.empty()) return {Outcome::Kind::different, fmt::format("reference: {}\nengine: {}", reference_error.empty() ? "succeeds" : reference_error, engine_error.empty() ? "succeeds" : engine_error)};
+  if (!reference_error.empty()) return {Outcome::Kind::both_failed, reference_error};
+  for (std::size_t r = 0; r < expected.size(); ++r)
+    for (std::size_t b = 0; b < model.buffers.size(); ++b) {
+      const auto &e = expected[r].buffers[b], &a = actual[r].buffers[b];
+      for (std::size_t k = 0; k < e.size(); ++k)
+        if (e[k] != a[k]) {
+          const std::size_t size = model.buffers[b].type.size_bytes, element = k / size;
+          const Scalar type = model.buffers[b].type.is_record() ? Scalar::u8 : model.buffers[b].type.scalar;
+          return {Outcome::Kind::different, fmt::format("element {} (byte {}) of {} on rank {}: expected {}, got {}", element, k % size, model.buffers[b].name, r, to_text(ScalarValue::load(type, &e[element * size])), to_text(ScalarValue::load(type, &a[element * size])))};
+        }
+    }
+  return {};
+}
+
+}  // namespace kplan::test

@@ -1,0 +1,57 @@
+#pragma once
+// Random plans for differential tests: drawn with types, slices, filters, modular ranks, several reductions and
+// aliasing, mostly valid, sometimes not. What is drawn is kept as texts that can be dropped one by one, so that a
+// failing plan shrinks.
+
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kplan/types.hpp"
+
+namespace kplan::test {
+
+struct RandomReduction {
+  std::string place, receiver, op, value, sender;
+};
+
+struct RandomStatement {
+  std::vector<RandomReduction> reductions;
+  std::vector<std::string> clauses;
+  bool is_pull = false, is_fresh = false, claims_corresponding = false;
+};
+
+struct RandomBuffer {
+  std::string name, type;  ///< a scalar's name, `pair` or `located`
+  std::vector<int> shape;
+  std::vector<int> strides;
+  std::string marks;       ///< further JSON members
+  bool is_fixed = false, is_uniform = false;
+};
+
+struct RandomPlan {
+  int ranks = 1;
+  std::uint64_t data_seed = 0;
+  std::vector<RandomBuffer> buffers;
+  std::vector<RandomStatement> statements;
+
+  std::string to_json() const;
+};
+
+RandomPlan draw_plan(std::mt19937_64& random);
+
+/// The smallest plan found that still fails, by dropping and simplifying parts.
+RandomPlan shrunk(RandomPlan plan, const std::function<bool(const RandomPlan&)>& fails);
+
+/// How a plan did.
+struct Outcome {
+  enum class Kind { identical, refused, both_failed, different } kind = Kind::identical;
+  std::string what;
+};
+
+/// Runs the plan with the reference interpreter and with engines on threads, `runs` times in a row, and compares all memory.
+Outcome compare_with_reference(const RandomPlan& plan, int runs = 2);
+
+}  // namespace kplan::test
