@@ -54,6 +54,16 @@ bool restrict_to(Progression& p, Wide a, Wide b, const StridedInterval& wanted) 
   return true;
 }
 
+/// The values of `a` between the ends of `b`, a set that holds all that both have in common; nothing when that is empty.
+std::optional<StridedInterval> met(const StridedInterval& a, const StridedInterval& b) {
+  const Wide step = std::max<std::int64_t>(a.step, 1);
+  Wide lo = a.lo, hi = a.hi;
+  if (b.lo > a.lo) lo += (static_cast<Wide>(b.lo) - a.lo + step - 1) / step * step;
+  if (b.hi < a.hi) hi -= (static_cast<Wide>(a.hi) - b.hi + step - 1) / step * step;
+  if (lo > hi) return std::nullopt;
+  return StridedInterval{static_cast<std::int64_t>(lo), static_cast<std::int64_t>(hi), lo == hi ? 0 : a.step};
+}
+
 StridedInterval clamp_to_type(const StridedInterval& v, Scalar type) {
   if (type == Scalar::i64 || type == Scalar::u64) return v;
   if (type == Scalar::boolean) return v.contains(0) ? (v.is_single() ? StridedInterval::single(0) : StridedInterval{0, 1, 1}) : StridedInterval::single(1);
@@ -304,7 +314,12 @@ bool Formula::narrow(const Expr& e, const StridedInterval& wanted, Box& box) con
   if (e.kind != ExprKind::operation) return true;
   const auto operand_range = [&](std::size_t k) { return guarded_range(*e.operands[k], box); };
   switch (e.operation) {
-    case Operation::add: return narrow(*e.operands[0], add(wanted, negate(operand_range(1))), box) && narrow(*e.operands[1], add(wanted, negate(operand_range(0))), box);
+    case Operation::add: {
+      // Each summand bounds the other, by what is left of it: in q * 100 + r = 250 with r in 0 ... 99, q * 100 is 200, and so r is 50.
+      const auto b = met(operand_range(1), add(wanted, negate(operand_range(0))));
+      const auto a = b ? met(operand_range(0), add(wanted, negate(*b))) : std::nullopt;
+      return a && narrow(*e.operands[0], add(wanted, negate(*b)), box) && narrow(*e.operands[1], add(wanted, negate(*a)), box);
+    }
     case Operation::sub: return narrow(*e.operands[0], add(wanted, operand_range(1)), box) && narrow(*e.operands[1], add(operand_range(0), negate(wanted)), box);
     case Operation::neg: return narrow(*e.operands[0], negate(wanted), box);
     case Operation::convert: return e.type == Scalar::boolean || narrow(*e.operands[0], wanted, box);

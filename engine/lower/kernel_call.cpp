@@ -19,6 +19,14 @@ using jit::Opcode;
 /// Extents up to here are literal: short loops are unrolled, longer ones gain nothing.
 constexpr std::int64_t longest_literal_run_bytes = 256, longest_literal_extent = 8;
 
+/// The constant difference of the numbers, if there is one.
+std::optional<std::int64_t> regular_step(const std::vector<std::int64_t>& numbers) {
+  const std::int64_t step = numbers[1] - numbers[0];
+  for (std::size_t k = 2; k < numbers.size(); ++k)
+    if (numbers[k] - numbers[k - 1] != step) return std::nullopt;
+  return step;
+}
+
 std::string identifier(const std::string& text) {
   std::string out;
   for (const char c : text) out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
@@ -49,6 +57,7 @@ struct Lowering::Build {
   int right_stream = -1;           ///< unpack: where the value comes from, as an element of value_type
   int right_instruction = -1;      ///< move: the value itself
   Scalar value_scalar = Scalar::f64;
+  std::vector<std::vector<std::int64_t>> strides_bytes;  ///< by stream
 
   Build(const Lowering& l, const Piece& n) : lowering(l), nest(n) {
     call.list_length = nest.list_length;
@@ -60,11 +69,16 @@ struct Lowering::Build {
     use.kind = kind;
     use.buffer = buffer;
     jit::Stream s;
-    s.is_indexed = nest.list_length > 1;
+    // The message's blocks follow each other: no list is needed for them.
+    const auto step = nest.list_length > 1 ? regular_step(track.bases) : std::optional<std::int64_t>(0);
+    s.is_indexed = !step;
     if (s.is_indexed) use.list = track.bases;
-    else use.offset_bytes = track.bases[0];
+    else {
+      use.offset_bytes = track.bases[0];
+      s.list_stride_bytes = *step;
+    }
     for (const std::int64_t stride : track.strides) s.strides_bytes.push_back(lowering.has_literal_strides_ ? stride : at_run_time);
-    call.strides_bytes.insert(call.strides_bytes.end(), track.strides.begin(), track.strides.end());
+    strides_bytes.push_back(track.strides);
     call.streams.push_back(std::move(use));
     spec.streams.push_back(std::move(s));
     return static_cast<int>(spec.streams.size()) - 1;
@@ -216,6 +230,8 @@ struct Lowering::Build {
       return std::move(call);
     }
     spec.is_injective = is_injective;
+    if (nest.list_length > 1 && !spec.has_lists()) add_list_dimension();
+    for (const auto& strides : strides_bytes) call.strides_bytes.insert(call.strides_bytes.end(), strides.begin(), strides.end());
     for (std::size_t d = 0; d < nest.counts.size(); ++d) {
       const bool is_innermost = d + 1 == nest.counts.size();
       const std::int64_t element = std::max<std::int64_t>(1, std::abs(nest.tracks.empty() ? 8 : nest.tracks.back().strides[d]));
@@ -227,11 +243,26 @@ struct Lowering::Build {
     return std::move(call);
   }
 
+  /// No stream needs its list: the list is a dimension like any other.
+  void add_list_dimension() {
+    for (std::size_t k = 0; k < spec.streams.size(); ++k) {
+      jit::Stream& s = spec.streams[k];
+      s.strides_bytes.insert(s.strides_bytes.begin(), lowering.has_literal_strides_ ? s.list_stride_bytes : at_run_time);
+      strides_bytes[k].insert(strides_bytes[k].begin(), s.list_stride_bytes);
+      s.list_stride_bytes = 0;
+    }
+    for (Instruction& i : spec.instructions)
+      if (i.opcode == Opcode::position) i.position_strides.insert(i.position_strides.begin(), 0);
+    spec.extents.push_back(at_run_time);
+    call.extents.insert(call.extents.begin(), nest.list_length);
+    call.list_length = 1;
+  }
+
   /// One run of bytes from one place to another.
   bool is_block_copy() const {
     if (spec.copy_bytes == 0 || nest.list_length != 1 || nest.counts.size() > 1) return false;
     const std::size_t dims = nest.counts.size();
-    return dims == 0 || (call.strides_bytes[0] == spec.copy_bytes && call.strides_bytes[1] == spec.copy_bytes);
+    return dims == 0 || (strides_bytes[0][0] == spec.copy_bytes && strides_bytes[1][0] == spec.copy_bytes);
   }
 };
 
