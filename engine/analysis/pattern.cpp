@@ -530,7 +530,7 @@ StatementPattern find_pattern(const BoundPlan& bound, const Statement& s) {
   }
 }
 
-std::string environments_at(const BoundPlan& bound, const Statement& s, std::int64_t sender, int reduction, std::int64_t offset_bytes) {
+std::string environment_at(const BoundPlan& bound, const Statement& s, std::int64_t sender, int reduction, std::int64_t offset_bytes, int occurrence) {
   PatternFinder finder(bound, s);
   std::string out;
   const auto k = static_cast<std::size_t>(reduction);
@@ -541,6 +541,7 @@ std::string environments_at(const BoundPlan& bound, const Statement& s, std::int
       std::vector<ScalarValue> variables;
       for (const std::int64_t element : finder.place_at(k, box, indices, variables)) {
         if (element * static_cast<std::int64_t>(place.element_bytes) + static_cast<std::int64_t>(place.field_offset_bytes) != offset_bytes) continue;
+        if (occurrence-- > 0) continue;
         out = environment_text(s, variables, static_cast<int>(variables.size()));
         return false;
       }

@@ -55,8 +55,8 @@ struct EnvironmentKey {
 /// The environments of one reduction from `sender` to this rank, in order. Slow: one by one.
 std::vector<EnvironmentKey> environment_keys(const BoundPlan& bound, const Statement& s, std::int64_t sender, int reduction);
 
-/// The pattern's environments, one by one: which of them, from `sender` to this rank, touch byte `offset` of the place of a
-/// reduction. For error messages; slow.
-std::string environments_at(const BoundPlan& bound, const Statement& s, std::int64_t sender, int reduction, std::int64_t offset_bytes);
+/// The environment, as text, that is the first (number `occurrence` from 0) of those from `sender` to this rank in which byte
+/// `offset_bytes` of the place's buffer is met by a reduction. For error messages; slow.
+std::string environment_at(const BoundPlan& bound, const Statement& s, std::int64_t sender, int reduction, std::int64_t offset_bytes, int occurrence);
 
 }  // namespace kplan

@@ -17,7 +17,7 @@ using jit::KernelSpec;
 using jit::Opcode;
 
 /// Extents up to here are literal: short loops are unrolled, longer ones gain nothing.
-constexpr std::int64_t longest_literal_run_bytes = 256, longest_literal_extent = 8;
+constexpr std::int64_t longest_literal_run_bytes = 1024, longest_literal_extent = 8;
 
 /// The constant difference of the numbers, if there is one.
 std::optional<std::int64_t> regular_step(const std::vector<std::int64_t>& numbers) {

@@ -152,13 +152,13 @@ class Ordering {
 
   [[noreturn]] void assigned_twice(const Transfer& t, std::int64_t sender, std::int64_t byte, std::int64_t other_sender, int other_reduction) const {
     const Reduction& r = reduction(t);
-    const auto from = [&](std::int64_t rank, int k) {
-      const std::string environment = environments_at(bound_, s_, rank, k, byte);
+    const auto from = [&](std::int64_t rank, int k, int occurrence) {
+      const std::string environment = environment_at(bound_, s_, rank, k, byte, occurrence);
       return fmt::format("from rank {}{}{}", rank, environment.empty() ? "" : " when ", environment);
     };
     throw error_in(*bound_.model, s_, r.span, "KP-P060",
                    fmt::format("element {} of `{}` on rank {} is assigned twice: {} and {}", byte / static_cast<std::int64_t>(r.place->element_bytes), r.place->name, bound_.state.rank,
-                               from(other_sender, other_reduction), from(sender, t.reduction)));
+                               from(other_sender, other_reduction, 0), from(sender, t.reduction, other_sender == sender && other_reduction == t.reduction ? 1 : 0)));
   }
 
   /// One element of a message with its order: environment, then reduction.

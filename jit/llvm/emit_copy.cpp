@@ -10,7 +10,7 @@ namespace {
 
 using llvm::Value;
 
-constexpr std::int64_t longest_inline_copy = 256;
+constexpr std::int64_t longest_inline_copy = 1024;
 
 /// A piece of an inline copy.
 struct Piece {

@@ -1,0 +1,77 @@
+# The example plans: checked, explained, shown, and run on many rank counts and transports.
+
+case_every_example_is_checked_with_and_without_ranks() {
+  local plan n
+  for plan in $(plans); do
+    expect 0 check "$examples/$plan.json" && says "no mistakes"
+    for n in 1 2 3 4 5 8; do expect 0 check "$examples/$plan.json" --ranks $n; done
+  done
+}
+
+case_every_example_runs_and_is_verified_on_threads() {
+  local plan n ranks
+  for plan in $(plans); do
+    is_not_run "$plan" && continue
+    for n in 1 2 3 4 5 8; do
+      ranks=ranks
+      [ $n -eq 1 ] && ranks=rank
+      expect 0 run "$examples/$plan.json" --ranks $n --verify && grep -qE "^verified: $n $ranks, [0-9]+ buffers?, identical\$" stdout || fail "$plan on $n ranks is not verified"
+    done
+    expect 0 run "$examples/$plan.json" --ranks 3 --repeat 3 --verify
+  done
+}
+
+case_every_example_runs_and_is_verified_without_a_code_generator() {
+  local plan
+  for plan in $(plans); do
+    is_not_run "$plan" || KPLAN_JIT=off expect 0 run "$examples/$plan.json" --ranks 3 --verify
+  done
+}
+
+case_every_example_runs_and_is_verified_under_mpirun() {
+  command -v mpirun >/dev/null || return 0
+  local plan n
+  for plan in $(plans); do
+    is_not_run "$plan" && continue
+    for n in 2 4; do
+      count=$((count + 1))
+      timeout 120 mpirun --oversubscribe -n $n "$kplan" run "$examples/$plan.json" --verify >stdout 2>stderr || fail "$plan under mpirun -n $n: exit code $?"
+      grep -qE "^verified: $n ranks, [0-9]+ buffers?, identical\$" stdout || fail "$plan under mpirun -n $n is not verified"
+      [ "$(wc -l <stdout)" -eq 1 ] || fail "$plan under mpirun -n $n: more than one rank speaks"
+    done
+  done
+}
+
+case_what_is_not_run_yet_is_refused_by_run_and_noted_by_check_and_explain() {
+  local plan
+  for plan in $not_run; do
+    expect 2 run "$examples/$plan.json" && grep -q '\[KP-U' stderr || fail "$plan is not refused as unsupported"
+    expect 0 check "$examples/$plan.json" --ranks 4 && says "note: this version does not run it"
+    expect 0 explain "$examples/$plan.json" --ranks 4 --json && holds "d['statements'][0]['messages'] is None and 'does not run' in d['statements'][0]['note']"
+    expect 0 show "$examples/$plan.json" --stage graph
+  done
+}
+
+case_every_stage_of_every_example_is_shown() {
+  local plan stage
+  for plan in $(plans); do
+    for stage in plan knowledge graph; do expect 0 show "$examples/$plan.json" --stage $stage; done
+    is_not_run "$plan" && continue
+    for stage in schedule kernel; do expect 0 show "$examples/$plan.json" --stage $stage --ranks 4 --rank 1; done
+    expect 0 show "$examples/$plan.json" --stage schedule && parses
+    expect 0 explain "$examples/$plan.json" --ranks 4 --json && parses
+    expect 0 check "$examples/$plan.json" --ranks 4 --json && parses
+  done
+}
+
+case_code_is_shown_where_there_is_a_code_generator() {
+  "$kplan" show "$examples/transpose.json" --stage ir >stdout 2>stderr
+  grep -q 'KP-L007' stderr && return
+  local plan
+  for plan in transpose halo-3d convert own-operator gather; do
+    expect 0 show "$examples/$plan.json" --stage ir && says "define i64 @kplan_"
+    expect 0 show "$examples/$plan.json" --stage asm && says ".globl"
+  done
+  expect 0 show "$examples/scalar-send.json" --stage asm --ranks 2 && says "no kernels on rank 0 of 2"
+  KPLAN_JIT=off refuse KP-L007 show "$examples/transpose.json" --stage ir
+}

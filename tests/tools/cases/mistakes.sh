@@ -1,0 +1,138 @@
+# Exit code 2, nothing on stdout, and a message that says what to do.
+
+case_arguments_that_are_wrong() {
+  refuse KP-L001
+  refuse KP-L001 frobnicate
+  refuse KP-L001 run
+  refuse KP-L001 run "$examples/reduce.json" --no-such-option
+  refuse KP-L001 run "$examples/reduce.json" --ranks 0
+  refuse KP-L001 run "$examples/reduce.json" --ranks four
+  refuse KP-L001 run "$examples/reduce.json" --transport pigeon
+  refuse KP-L001 run "$examples/reduce.json" --repeat 0
+  refuse KP-L001 show "$examples/reduce.json"
+  refuse KP-L001 show "$examples/reduce.json" --stage llvm
+  refuse KP-L001 explain "$examples/reduce.json"
+  refuse KP-L002 check "$examples/reduce.json" --ranks 4 --rank 4
+  refuse KP-L002 show "$examples/reduce.json" --stage schedule --rank 4
+  refuse KP-L003 run "$examples/reduce.json" --set n
+  refuse KP-L003 run "$examples/reduce.json" --set n=many
+  refuse KP-L004 run "$examples/reduce.json" --set roto=1 && complains 'did you mean `root`?'
+  refuse KP-L004 run "$examples/reduce.json" --set part=1 && complains "--data"
+  refuse KP-L005 run "$examples/reduce.json" --set n=1 --set n=2
+  refuse KP-B013 run "$examples/reduce.json" --set n=1.5
+  refuse KP-L006 check "$examples/reduce.json" --rank 1
+  refuse KP-L008 show "$examples/circular-shift.json" --stage graph --ranks 100000
+  refuse KP-L010 run "$examples/reduce.json" --transport ofi
+  refuse KP-L012 run "$examples/reduce.json" --ranks 100000
+  refuse KP-L014 run "$examples/reduce.json" --print totla && complains 'did you mean `total`?'
+}
+
+case_help_and_version_are_no_mistakes() {
+  expect 0 --help && says "explain"
+  expect 0 run --help && says "--verify"
+  expect 0 --version && says "kplan "
+}
+
+case_plans_that_are_wrong() {
+  refuse KP-J001 check missing.json
+  echo '{"kplan": 1, "name": "x"' >broken.json
+  expect 2 check broken.json
+  sed 's/r in world/r in wold/' "$examples/reduce.json" >misspelt.json
+  expect 2 check misspelt.json && complains "misspelt.json:" && complains "^" && complains 'did you mean `world`?'
+  expect 2 check misspelt.json --json
+  sed 's/total\[:\]@root/total[n]@root/; s/part\[:\]/part[0]/' "$examples/reduce.json" >outside.json
+  expect 0 check outside.json
+  expect 2 check outside.json --ranks 4
+  expect 2 explain outside.json --ranks 4
+  expect 2 run outside.json
+  expect 2 show outside.json --stage kernel
+}
+
+case_data_that_is_wrong() {
+  local reduce=$examples/reduce.json
+  refuse KP-J001 run "$reduce" --data missing.json
+  echo '{"pert": {"fill": "1"}}' >d.json
+  refuse KP-D001 run "$reduce" --data d.json && complains 'did you mean `part`?'
+  echo '{"part": {}}' >d.json
+  refuse KP-D002 run "$reduce" --data d.json
+  echo '{"part": {"filled": "1"}}' >d.json
+  refuse KP-J011 run "$reduce" --data d.json
+  echo '{"part": {"values": [1, true]}}' >d.json
+  refuse KP-D004 run "$reduce" --data d.json && complains "d.json:1:"
+  echo '{"part": {"values": {"first": [1]}}}' >d.json
+  refuse KP-D005 run "$reduce" --data d.json
+  echo '{"part": {"fill": "i0 / (rank - 1)"}}' >d.json
+  refuse KP-D006 run "$reduce" --data d.json && complains "on rank 1"
+  echo '{"n": {"value": "root + 1"}}' >d.json
+  refuse KP-D007 run "$reduce" --data d.json
+  echo '{"part": {"values": {"0": [1, 2, 3, 4, 5]}}}' >d.json
+  refuse KP-D009 run "$reduce" --data d.json
+  echo '{"part": {"values": [1, 2]}}' >d.json
+  refuse KP-D010 run "$reduce" --data d.json
+  echo '{"part": {"fill": "i0 + j0"}}' >d.json
+  expect 2 run "$reduce" --data d.json && complains "d.json:1:"
+}
+
+case_uniform_values_that_differ_between_ranks() {
+  echo '{"root": {"value": "rank"}}' >d.json
+  refuse KP-A002 run "$examples/reduce.json" --data d.json --ranks 3 && complains "root"
+  refuse KP-A002 check "$examples/reduce.json" --data d.json --ranks 3
+}
+
+case_a_claim_that_is_wrong() {
+  echo '{"count": {"fill": "rank % 2 + 1"}}' >d.json
+  refuse KP-A003 run "$examples/known-counts.json" --data d.json --ranks 3
+  refuse KP-A003 check "$examples/known-counts.json" --data d.json --ranks 3
+}
+
+case_fixed_contents_that_are_missing() {
+  cp "$examples/pull.json" alone.json
+  expect 2 run alone.json --ranks 3 && complains '`from`'
+}
+
+case_a_run_that_fails_exits_with_1() {
+  cat >divide.json <<'END'
+{"kplan": 1, "name": "divide", "buffers": {"a": {"type": "i32", "shape": []}, "b": {"type": "i32", "shape": []}},
+ "statements": [{"communicate": "b@(r + 1) % size <<= a / (a - 2)@r where r in world"}]}
+END
+  echo '{"a": {"fill": "rank + 1"}}' >divide.data.json
+  expect 1 run divide.json --ranks 4 && complains "[KP-R001]" && [ "$(grep -c KP- stderr)" -eq 1 ] || fail "expected one error"
+  [ -s stdout ] && fail "a failed run prints"
+  expect 1 run divide.json --ranks 4 --repeat 5
+  expect 0 run divide.json --ranks 1 --verify
+}
+
+case_under_mpirun_one_rank_speaks_for_all() {
+  command -v mpirun >/dev/null || return 0
+  local reduce=$examples/reduce.json
+  together() {
+    local code=$1 error=$2
+    shift 2
+    count=$((count + 1))
+    timeout 60 mpirun --oversubscribe -n 3 "$kplan" "$@" >stdout 2>stderr
+    local got=$?
+    [ $got -eq "$code" ] || fail "mpirun kplan $*: exit code $got, expected $code"
+    [ "$(grep -c '^kplan: ' stderr)" -eq 1 ] || fail "mpirun kplan $*: expected one message"
+    grep -q "\[$error\]" stderr || fail "mpirun kplan $*: expected $error"
+    [ -s stdout ] && fail "mpirun kplan $*: something on stdout"
+  }
+  together 2 KP-L001 run "$reduce" --no-such-option
+  KPLAN_TIMEOUT=soon together 2 KP-E001 run "$reduce"
+  together 2 KP-L010 run "$reduce" --transport ofi
+  together 2 KP-L011 run "$reduce" --transport local
+  together 2 KP-L013 run "$reduce" --ranks 4
+  together 2 KP-J001 run missing.json
+  together 2 KP-U012 run "$examples/private-stride.json"
+  echo '{"root": {"value": "rank"}}' >d.json
+  together 2 KP-A002 run "$reduce" --data d.json
+  echo '{"part": {"values": {"0": [1, 2, 3, 4, 5], "2": [1, 2, 3, 4, 5]}}}' >d.json
+  together 2 KP-D009 run "$reduce" --data d.json
+  expect 0 run "$reduce" --ranks 3 --print total
+  cp stdout expected
+  timeout 60 mpirun --oversubscribe -n 3 "$kplan" run "$reduce" --ranks 3 --print total >stdout 2>stderr || fail "mpirun --print fails"
+  diff expected stdout >/dev/null || fail "threads and processes print different things"
+}
+
+case_a_time_out_that_is_no_number() {
+  KPLAN_TIMEOUT=soon refuse KP-E001 run "$examples/reduce.json"
+}

@@ -1,0 +1,88 @@
+# What is printed, against values worked out by hand.
+
+case_print_shows_the_buffers_of_all_ranks_in_rank_order() {
+  expect 0 run "$examples/allgatherv.json" --ranks 3 --print rb --print counts
+  cat >expected <<'END'
+rb rank 0: 0 100 101 200 201 202 -1 -1 -1
+rb rank 1: 0 100 101 200 201 202 -1 -1 -1
+rb rank 2: 0 100 101 200 201 202 -1 -1 -1
+counts rank 0: 1 2 3
+counts rank 1: 1 2 3
+counts rank 2: 1 2 3
+END
+  diff expected stdout >difference || fail "$(cat difference)"
+}
+
+case_print_shows_records_in_braces_and_scalars_alone() {
+  expect 0 run "$examples/minloc.json" --ranks 4 --print least && says "least rank 0: {0.5, 2}"
+  expect 0 run "$examples/scalar-send.json" --ranks 3 --print b && says "b rank 2: 10" && says "b rank 0: 0"
+}
+
+case_print_and_verify_go_together_and_verified_comes_last() {
+  expect 0 run "$examples/scalar-send.json" --ranks 2 --print b --verify && says "b rank 1: 10"
+  last_line_is "verified: 2 ranks, 2 buffers, identical"
+}
+
+case_set_changes_parameters() {
+  expect 0 run "$examples/scalar-send.json" --ranks 3 --set send_rank=2 --set recv_rank=1 --print b && says "b rank 1: 30"
+  expect 0 run "$examples/broadcast.json" --set n=2 --set root=1 --ranks 3 --print x --verify
+  [ "$(head -n 3 stdout | cut -d: -f2 | sort -u | wc -l)" -eq 1 ] || fail "a broadcast leaves different values"
+}
+
+case_options_may_stand_before_the_plan() {
+  expect 0 run --set n=3 --print part "$examples/reduce.json" --ranks 2 && says "part rank 1: "
+}
+
+case_default_contents_differ_everywhere() {
+  expect 0 run "$examples/even-exchange.json" --ranks 4 --print B
+  [ "$(cut -d: -f2 stdout | tr ' ' '\n' | grep -c .)" -eq 16 ] || fail "expected 16 elements"
+  [ "$(cut -d: -f2 stdout | tr ' ' '\n' | grep . | sort -u | wc -l)" -eq 16 ] || fail "expected 16 different elements"
+}
+
+case_data_fills_by_expressions_values_and_fields() {
+  cat >p.json <<'END'
+{"kplan": 1, "name": "p", "types": {"pair": {"fields": [{"name": "a", "type": "f32"}, {"name": "b", "type": "i8"}]}},
+ "parameters": {"n": {"type": "i64", "default": 2}, "w": {"type": "c128", "default": 1}, "on": {"type": "bool", "default": false}},
+ "buffers": {"m": {"type": "f64", "shape": ["n", 2]}, "v": {"type": "i32", "shape": ["n"]}, "all": {"type": "c64", "shape": [1]},
+             "r": {"type": "pair", "shape": [2]}, "s": {"type": "f64", "shape": ["n"], "strides": [3]}},
+ "statements": [{"communicate": "m[0, 0]@r0 <<= m[0, 0]@r0 where r0 in world"}]}
+END
+  cat >p.data.json <<'END'
+{"n": {"value": "1 + 1"}, "m": {"fill": "100 * rank + 10 * i0 + i1 + size / 1000.0"}, "v": {"values": {"0": [4, 5], "1": [-6, 7]}}, "all": {"values": [[1, -0.5]]},
+ "r": {"fill": {"a": "i0 + 0.1", "b": "rank"}}, "s": {"values": [1, 1e300]}}
+END
+  expect 0 run p.json --ranks 2 --print m --print v --print all --print r --print s --verify
+  says "m rank 1: 100.002 101.002 110.002 111.002"
+  says "v rank 0: 4 5"
+  says "v rank 1: -6 7"
+  says "all rank 1: (1,-0.5)"
+  says "r rank 1: {0.1, 1} {1.1, 1}"
+  says "s rank 0: 1 1e+300"
+  expect 0 run p.json --ranks 1 --set w=1,-2 --set on=true
+  expect 2 run p.json --ranks 3 && complains "no values of \`v\` are given for rank 2"
+}
+
+case_explain_counts_messages_and_payload() {
+  # 3 ranks: each of the even ranks 0 and 2 gets one f64 from the two others.
+  expect 0 explain "$examples/even-exchange.json" --ranks 3 --json
+  holds "d['ranks'] == 3 and d['statements'][0]['messages'] == 4 and d['statements'][0]['bytes'] == 32"
+  holds "(d['statements'][0]['form'], d['statements'][0]['knowledge'], d['statements'][0]['name']) == ('direct', 'global', 'exchange')"
+  # The smaller type travels.
+  expect 0 explain "$examples/convert.json" --ranks 4 --json --set n=8 && holds "d['statements'][0]['bytes'] == 4 * 8 * 4"
+  expect 0 explain "$examples/reduce.json" --ranks 1 --json && holds "d['statements'][0]['form'] == 'local' and d['statements'][0]['messages'] == 0"
+  expect 0 explain "$examples/private-stride.json" --ranks 4 --json && holds "d['statements'][0]['form'] == 'dynamic' and d['statements'][0]['bytes'] is None"
+  expect 0 explain "$examples/circular-shift.json" --ranks 256 --json && holds "d['statements'][0]['messages'] == 256 and 'sampled_ranks' not in d"
+  expect 0 explain "$examples/circular-shift.json" --ranks 1000 --json && holds "d['statements'][0]['messages'] == len(d['sampled_ranks']) < 1000"
+}
+
+case_graph_has_an_edge_for_each_message() {
+  expect 0 show "$examples/even-exchange.json" --stage graph --ranks 3
+  [ "$(grep -c -- '->' stdout)" -eq 4 ] || fail "expected 4 edges"
+  says '1 -> 0 [label="8 B"];'
+  command -v dot >/dev/null && { dot -Tsvg stdout >/dev/null 2>&1 || fail "dot does not read the graph"; }
+}
+
+case_block_copies_are_said_as_such() {
+  expect 0 show "$examples/reduce.json" --stage kernel --ranks 2 --rank 1 && says "no copy, 40 bytes are sent from part at byte 0"
+  expect 0 show "$examples/broadcast.json" --stage kernel --ranks 2 --rank 1 && says "unpack from rank 0: block copy of 16 bytes from the message at byte 0 to x at byte 0"
+}

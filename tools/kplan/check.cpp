@@ -1,0 +1,81 @@
+// kplan check: reading a plan checks all that needs no values; with --ranks the schedules of some ranks are worked out too, which
+// finds what depends on values: bounds, ranks, places that are assigned twice.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/kplan/commands.hpp"
+#include "tools/kplan/dry_run.hpp"
+
+namespace kplan::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t most_checked_ranks = 32;
+
+struct Checked {
+  std::vector<StatementNote> statements;
+  std::vector<std::int64_t> ranks;  ///< whose schedules were worked out
+};
+
+Checked check_ranks(const Contents& contents, const Options& options) {
+  if (!options.ranks) return {notes_of(contents.plan().model()), {}};
+  DryRun dry(contents, *options.ranks);
+  Checked out;
+  out.ranks = options.rank ? std::vector{chosen_rank(options, *options.ranks)} : ranks_to_visit(*options.ranks, most_checked_ranks);
+  for (const std::int64_t rank : out.ranks) dry.visit(rank);
+  dry.compare_ends();
+  out.statements = dry.statements();
+  return out;
+}
+
+/// Why this version would not run it, as far as that is known without ranks.
+std::string not_run(const StatementNote& note) {
+  if (!note.not_run.empty()) return note.not_run;
+  if (note.knowledge.is_varying) return "patterns that vary from run to run are not run yet: " + note.knowledge.varying_reason;
+  if (note.knowledge.knowledge == KnowledgeClass::sender || note.knowledge.knowledge == KnowledgeClass::receiver)
+    return fmt::format("only the {}s know its pattern, and dynamic exchange is not run yet", name_of(note.knowledge.knowledge));
+  return "";
+}
+
+void print_json(const PlanModel& plan, const Checked& checked, const Options& options) {
+  Json out{{"plan", plan.name}, {"correct", true}, {"statements", Json::array()}};
+  for (std::size_t k = 0; k < plan.statements.size(); ++k) {
+    const StatementNote& note = checked.statements[k];
+    Json item{{"name", plan.statements[k].name}, {"knowledge", name_of(note.knowledge.knowledge)}, {"reason", note.knowledge.reason}};
+    if (const std::string why = not_run(note); !why.empty()) item["note"] = "this version does not run it: " + why;
+    out["statements"].push_back(std::move(item));
+  }
+  if (options.ranks) {
+    out["ranks"] = *options.ranks;
+    out["checked_ranks"] = checked.ranks;
+  }
+  fmt::print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+void print_text(const PlanModel& plan, const Checked& checked, const Options& options) {
+  fmt::print("{}: {} statement{}, no mistakes\n", plan.name, plan.statements.size(), plan.statements.size() == 1 ? "" : "s");
+  for (std::size_t k = 0; k < plan.statements.size(); ++k) {
+    const StatementNote& note = checked.statements[k];
+    fmt::print("  {}: {} knowledge: {}\n", plan.statements[k].name, name_of(note.knowledge.knowledge), note.knowledge.reason);
+    if (const std::string why = not_run(note); !why.empty()) fmt::print("    note: this version does not run it: {}\n", why);
+  }
+  if (!options.ranks) return;
+  const bool are_all = static_cast<std::int64_t>(checked.ranks.size()) == *options.ranks;
+  if (are_all && *options.ranks > 1) fmt::print("checked all {} ranks\n", *options.ranks);
+  else if (are_all) fmt::print("checked rank 0 of 1\n");
+  else fmt::print("checked rank{} {} of {}; --rank R checks another\n", checked.ranks.size() == 1 ? "" : "s", listed(checked.ranks), *options.ranks);
+}
+
+}  // namespace
+
+int check(const Options& options) {
+  if (options.rank && !options.ranks) throw argument_error("KP-L006", "--rank needs --ranks: how many there are");
+  const Contents contents(Plan::parse_file(options.plan_file), options);
+  const Checked checked = check_ranks(contents, options);
+  (options.is_json ? print_json : print_text)(contents.plan().model(), checked, options);
+  return exit_done;
+}
+
+}  // namespace kplan::cli

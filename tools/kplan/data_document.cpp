@@ -1,0 +1,144 @@
+// How it works: every entry becomes checked expressions or lists of scalars of the buffer's type; which ranks and how many
+// elements there are is not known yet, so that list lengths are compared when a rank is filled.
+#include "tools/kplan/data_document.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "plans/diagnostic.hpp"
+
+namespace kplan::cli {
+namespace {
+
+/// Numbers and booleans stand for themselves where an expression is expected.
+SourceText expression_text(const JsonPlace& place) {
+  switch (place.value->kind) {
+    case JsonKind::boolean: return {place.value->boolean ? "true" : "false", place.origin(), false};
+    case JsonKind::integer: return {std::to_string(place.value->integer), place.origin(), false};
+    case JsonKind::real: return {to_text(ScalarValue::real(place.value->real)), place.origin(), false};
+    default: return place.text();
+  }
+}
+
+/// A listed value. Complex numbers are written [re, im].
+ScalarValue listed_scalar(const JsonPlace& place, Scalar type) {
+  const JsonValue& v = *place.value;
+  const auto refuse = [&]() -> ScalarValue { place.fail("KP-D004", fmt::format("a value of {} is expected here", name_of(type))); };
+  if (is_complex(type) && v.kind == JsonKind::array) {
+    if (v.items.size() != 2) return refuse();
+    const double parts[2] = {listed_scalar(place.item(0), Scalar::f64).as_real(), listed_scalar(place.item(1), Scalar::f64).as_real()};
+    return convert(ScalarValue::load(Scalar::c128, parts), type);
+  }
+  if (type == Scalar::boolean) return v.kind == JsonKind::boolean ? ScalarValue::boolean(v.boolean) : refuse();
+  if (v.kind == JsonKind::real) return is_integer(type) ? refuse() : convert(ScalarValue::real(v.real), type);
+  if (v.kind != JsonKind::integer) return refuse();
+  const ScalarValue out = convert(ScalarValue::integer(v.integer), type);
+  if (is_integer(type) && (out.as_integer() != v.integer || (is_unsigned_integer(type) && v.integer < 0))) return refuse();
+  return out;
+}
+
+std::vector<ScalarValue> listed_elements(const JsonPlace& list, const ElementType& type) {
+  list.expect(JsonKind::array);
+  std::vector<ScalarValue> out;
+  for (std::size_t k = 0; k < list.value->items.size(); ++k) {
+    const JsonPlace item = list.item(k);
+    if (!type.is_record()) {
+      out.push_back(listed_scalar(item, type.scalar));
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const Field& f : type.fields) names.push_back(f.name);
+    item.expect_keys(names);
+    for (const Field& f : type.fields) out.push_back(listed_scalar(item.required(f.name), f.type));
+  }
+  return out;
+}
+
+std::int64_t rank_of_key(const JsonPlace& place, const std::string& key) {
+  std::int64_t out = 0;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), out);
+  if (error != std::errc() || end != key.data() + key.size() || out < 0) place.fail("KP-D005", fmt::format("values stand under the number of their rank, and `{}` is none", key));
+  return out;
+}
+
+}  // namespace
+
+std::vector<Field> fields_of(const ElementType& type) {
+  if (type.is_record()) return type.fields;
+  return {{"", type.scalar, 0}};
+}
+
+DataDocument::DataDocument(const PlanModel& plan, const std::string& file) : file_(file), named_plan_(plan) {
+  named_plan_.source.document = file;
+  const JsonDocument document(file, read_document(file));
+  const JsonPlace root = document.root();
+  root.expect(JsonKind::object);
+  for (std::size_t k = 0; k < root.value->items.size(); ++k) {
+    const std::string& name = root.value->keys[k];
+    const JsonPlace place = root.item(k);
+    const int b = plan.find_buffer(name), p = plan.find_parameter(name);
+    if (b >= 0) buffers_[static_cast<std::size_t>(b)] = read_buffer(plan.buffers[static_cast<std::size_t>(b)], place);
+    else if (p >= 0) parameters_[static_cast<std::size_t>(p)] = read_parameter(plan.parameters[static_cast<std::size_t>(p)], place);
+    else {
+      std::vector<std::string> names;
+      for (const Parameter& known : plan.parameters) names.push_back(known.name);
+      for (const Buffer& known : plan.buffers) names.push_back(known.name);
+      place.fail("KP-D001", fmt::format("plan {} declares no `{}`{}", plan.name, name, suggestion(name, names)));
+    }
+  }
+}
+
+ExprPtr DataDocument::read_expression(const JsonPlace& place, const std::vector<std::string>& variables, Scalar type, SourceText& text) const {
+  text = expression_text(place);
+  return check_free_expression(named_plan_, text, variables, type);
+}
+
+BufferFill DataDocument::read_buffer(const Buffer& buffer, const JsonPlace& place) const {
+  place.expect(JsonKind::object);
+  place.expect_keys({"fill", "values"});
+  BufferFill out;
+  out.origin = place.origin();
+  const auto fill = place.member("fill"), values = place.member("values");
+  if ((fill != nullptr) == (values != nullptr)) place.fail("KP-D002", fmt::format("buffer `{}` takes either a `fill` or `values`", buffer.name));
+  if (values && values->value->kind == JsonKind::array) {
+    out.values[-1] = listed_elements(*values, buffer.type);
+  } else if (values) {
+    values->expect(JsonKind::object);
+    for (std::size_t k = 0; k < values->value->items.size(); ++k) {
+      const JsonPlace list = values->item(k);
+      out.values[rank_of_key(list, values->value->keys[k])] = listed_elements(list, buffer.type);
+    }
+  } else {
+    std::vector<std::string> variables, names;
+    for (std::size_t d = 0; d < buffer.shape.size(); ++d) variables.push_back(fmt::format("i{}", d));
+    for (const Field& f : fields_of(buffer.type)) names.push_back(f.name);
+    if (buffer.type.is_record()) fill->expect(JsonKind::object).expect_keys(names);
+    for (const Field& f : fields_of(buffer.type)) {
+      SourceText text;
+      out.expressions.push_back(read_expression(buffer.type.is_record() ? fill->required(f.name) : *fill, variables, f.type, text));
+      out.texts.push_back(std::move(text));
+    }
+  }
+  return out;
+}
+
+ParameterFill DataDocument::read_parameter(const Parameter& parameter, const JsonPlace& place) const {
+  place.expect(JsonKind::object);
+  place.expect_keys({"value"});
+  ParameterFill out;
+  out.expression = read_expression(place.required("value"), {}, parameter.type, out.text);
+  return out;
+}
+
+const BufferFill* DataDocument::buffer(std::size_t b) const {
+  const auto it = buffers_.find(b);
+  return it == buffers_.end() ? nullptr : &it->second;
+}
+
+const ParameterFill* DataDocument::parameter(std::size_t p) const {
+  const auto it = parameters_.find(p);
+  return it == parameters_.end() ? nullptr : &it->second;
+}
+
+}  // namespace kplan::cli

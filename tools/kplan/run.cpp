@@ -1,0 +1,106 @@
+// kplan run: starts the ranks (threads, or the processes that a launcher has started already), and lets one of them speak.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "plans/diagnostic.hpp"
+#include "tools/kplan/commands.hpp"
+#include "tools/kplan/launcher.hpp"
+#include "tools/kplan/run_rank.hpp"
+#include "tools/kplan/stages.hpp"
+
+namespace kplan::cli {
+namespace {
+
+constexpr std::int64_t most_local_ranks = 1024;
+
+/// The transport meant, checked against what the launcher says.
+std::string chosen_transport(const Options& options, const Launch& launch) {
+  const std::string out = options.transport.value_or(launch.is_launched() ? "mpi" : "local");
+  if (out == "ofi") throw Unsupported("KP-L010", "--transport ofi: this build has no libfabric transport; there are local and mpi");
+  if (out == "mpi" && !transport::has_mpi()) throw Unsupported("KP-L010", "the mpi transport is not in this build; without a launcher, --transport local runs ranks as threads");
+  if (out == "local" && launch.is_launched()) throw argument_error("KP-L011", "--transport local under a launcher would start all ranks in every process; leave the launcher or the option away");
+  if (out == "local" && options.ranks.value_or(default_ranks) > most_local_ranks)
+    throw argument_error("KP-L012", fmt::format("--ranks {}: at most {} ranks run as threads", *options.ranks, most_local_ranks));
+  return out;
+}
+
+void check_ranks(const Options& options, std::int64_t launched) {
+  if (options.ranks && *options.ranks != launched) throw argument_error("KP-L013", fmt::format("--ranks {}: the launcher has started {} process{}; leave --ranks away", *options.ranks, launched, launched == 1 ? "" : "es"));
+}
+
+Contents prepare(const Options& options) {
+  Contents out(Plan::parse_file(options.plan_file), options);
+  const PlanModel& plan = out.plan().model();
+  for (const std::string& name : options.printed) {
+    if (plan.find_buffer(name) >= 0) continue;
+    std::vector<std::string> names;
+    for (const Buffer& b : plan.buffers) names.push_back(b.name);
+    throw argument_error("KP-L014", fmt::format("--print {}: plan {} has no such buffer{}", name, plan.name, suggestion(name, names)));
+  }
+  return out;
+}
+
+void speak(const Outcome& outcome) {
+  std::fputs(outcome.output.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+int run_threads(const Options& options) {
+  const Contents contents = prepare(options);
+  const std::int64_t ranks = options.ranks.value_or(default_ranks);
+  Expectation expectation(contents, ranks, options.repeat);
+  Outcome outcome;
+  transport::run_local(static_cast<int>(ranks), [&](std::shared_ptr<transport::Transport> transport) {
+    Outcome mine = run_rank(transport, contents, expectation, options);
+    if (transport->rank() == 0) outcome = std::move(mine);
+  });
+  speak(outcome);
+  return outcome.failure.is_failure() ? report_together(outcome.failure) : exit_done;
+}
+
+/// After an error of the transport neither it nor MPI can be ended in order: others may wait in it for ever.
+[[noreturn]] void give_up(int rank, const TransportError& e) {
+  std::fprintf(stderr, "kplan: rank %d: %s\n", rank, e.what());
+  std::fflush(stderr);
+  std::_Exit(exit_failed);
+}
+
+int run_processes(const Options& options) {
+  const auto world = transport::mpi_world();
+  try {
+    std::optional<Contents> contents;
+    std::exception_ptr thrown;
+    try {
+      check_ranks(options, world->size());
+      contents.emplace(prepare(options));
+    } catch (const std::exception&) {
+      thrown = std::current_exception();
+    }
+    const Failure unprepared = exchange_failures(*world, failure_of(thrown));
+    if (unprepared.is_failure()) return report_over(*world, unprepared);
+    Expectation expectation(*contents, world->size(), options.repeat);
+    const Outcome outcome = run_rank(world, *contents, expectation, options);
+    if (world->rank() == 0) speak(outcome);
+    return outcome.failure.is_failure() ? report_over(*world, outcome.failure) : exit_done;
+  } catch (const TransportError& e) {
+    give_up(world->rank(), e);
+  }
+}
+
+}  // namespace
+
+int run(const Options& options) {
+  std::string chosen;
+  try {
+    transport::timeout_from_environment();
+    chosen = chosen_transport(options, launch_from_environment());
+  } catch (const Error&) {
+    return report_together(failure_of(std::current_exception()));
+  }
+  return chosen == "mpi" ? run_processes(options) : run_threads(options);
+}
+
+}  // namespace kplan::cli

@@ -1,0 +1,47 @@
+// kplan show: one stage of a plan's way from text to machine code, as that stage sees it.
+#include <fmt/format.h>
+
+#include "engine/bind.hpp"
+#include "tools/kplan/commands.hpp"
+#include "tools/kplan/dry_run.hpp"
+#include "tools/kplan/stages.hpp"
+
+namespace kplan::cli {
+namespace {
+
+std::string knowledge_text(const PlanModel& plan) {
+  std::string out;
+  for (const Statement& s : plan.statements) {
+    const Knowledge k = infer_knowledge(plan, s);
+    out += fmt::format("{}: {}: {}{}\n", s.name, name_of(k.knowledge), k.reason, k.is_varying ? "; varying: " + k.varying_reason : "");
+  }
+  return out;
+}
+
+std::string schedule_text(const Contents& contents, std::int64_t rank, std::int64_t size) {
+  const PlanModel& plan = contents.plan().model();
+  const BoundValues values = bind_values({std::shared_ptr<const void>(), &plan}, contents.values(rank, size), rank, size);
+  return to_json(build_schedule(values.bound), plan) + "\n";
+}
+
+std::string stage_text(const Contents& contents, const Options& options) {
+  const std::int64_t size = options.ranks.value_or(default_ranks), rank = chosen_rank(options, size);
+  if (options.stage == "plan") return contents.plan().to_json() + "\n";
+  if (options.stage == "knowledge") return knowledge_text(contents.plan().model());
+  if (options.stage == "schedule") return schedule_text(contents, rank, size);
+  if (options.stage == "kernel") return kernels_text(contents, rank, size);
+  if (options.stage == "graph") return graph_text(contents, size);
+  return code_text(contents, rank, size, options.stage == "asm");
+}
+
+}  // namespace
+
+int show(const Options& options) {
+  const Contents contents(Plan::parse_file(options.plan_file), options);
+  std::string text = stage_text(contents, options);
+  while (text.ends_with("\n\n")) text.pop_back();
+  fmt::print("{}", text);
+  return exit_done;
+}
+
+}  // namespace kplan::cli
