@@ -41,6 +41,7 @@ std::string_view name_of(Operation op);
 /// 1, 2 or 3.
 int operand_count(Operation op);
 constexpr bool is_comparison(Operation op) { return op >= Operation::eq && op <= Operation::ge; }
+constexpr bool is_shift(Operation op) { return op == Operation::shl || op == Operation::shr; }
 constexpr bool divides(Operation op) {
   return op == Operation::div || op == Operation::mod || op == Operation::ceil_div;
 }

@@ -152,7 +152,8 @@ PlanBuilder& PlanBuilder::parameter_with_default(std::string name, Scalar type, 
   const ScalarValue real = ScalarValue::real(default_value);
   const ScalarValue whole = convert(real, Scalar::i64);
   // An integer parameter takes an integer default; one that is none is left for the checker to refuse.
-  const bool is_whole = is_integer(type) && whole.as_real() == default_value;
+  // The first power of two beyond i64 would be taken for its largest value.
+  const bool is_whole = is_integer(type) && whole.as_real() == default_value && default_value < 0x1p63;
   state_->source.parameters.back().default_value = type == Scalar::boolean ? convert(real, Scalar::boolean) : is_whole ? whole : real;
   return *this;
 }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "plans/diagnostic.hpp"
+#include "plans/evaluate.hpp"
 
 namespace kplan {
 namespace {
@@ -186,7 +187,7 @@ class Checker {
     if (!scope_.allows_elements) fail("KP-P004", fmt::format("buffer `{}` cannot stand in {}", e.name, scope_.where), e.span);
     const std::size_t rank = buffer.shape.size();
     if (e.subscripts.size() > rank || (!e.subscripts.empty() && e.subscripts.size() < rank))
-      fail("KP-P008", fmt::format("`{}` has {} dimension{}, {} subscripts are given", e.name, rank, rank == 1 ? "" : "s", e.subscripts.size()), e.span);
+      fail("KP-P008", fmt::format("`{}` has {} dimension{}, {} subscript{} given", e.name, rank, rank == 1 ? "" : "s", e.subscripts.size(), e.subscripts.size() == 1 ? " is" : "s are"), e.span);
     Expr out = node(e);
     out.kind = ExprKind::element;
     out.id = id;
@@ -254,14 +255,16 @@ class Checker {
     ScalarValue out;
     const ScalarValue& a = e->operands[0]->value;
     const ScalarValue& b = e->operands.back()->value;
-    if (is_integer(a.type) && !is_comparison(e->operation)) {
-      std::int64_t r = 0;
-      const std::int64_t x = a.as_integer(), y = b.as_integer();
-      const bool overflow = e->operation == Operation::add   ? __builtin_add_overflow(x, y, &r)
-                            : e->operation == Operation::sub ? __builtin_sub_overflow(x, y, &r)
-                            : e->operation == Operation::mul ? __builtin_mul_overflow(x, y, &r)
-                                                             : false;
-      if (overflow) fail("KP-S003", "this constant does not fit i64", e->span);
+    // Of constants, shifts and logarithms alone differ between index arithmetic and the arithmetic of values.
+    const bool is_lenient = !e->is_index && (is_shift(e->operation) || e->operation == Operation::log2 || e->operation == Operation::pow2);
+    if (is_integer(a.type) && !is_comparison(e->operation) && !is_lenient) {
+      try {
+        return constant(ScalarValue::integer(apply_index(e->operation, a.as_integer(), b.as_integer(), e->span)), e->span, true);
+      } catch (const EvaluationFault& f) {
+        if (f.code == "KP-R001") fail("KP-P013", f.message, e->span);
+        if (f.code == "KP-R003") fail("KP-S003", "this constant does not fit i64", e->span);
+        throw ExpressionFault{f.code, f.message + "; " + f.advice, f.span};
+      }
     }
     if (!apply(e->operation, e->type, a, b, out)) fail("KP-P013", "the divisor is zero", e->span);
     return constant(out, e->span, e->type != Scalar::boolean);
@@ -284,11 +287,13 @@ class Checker {
     const bool is_bitwise = e.operation == Operation::bit_and || e.operation == Operation::bit_or || e.operation == Operation::bit_xor;
     if (is_comparison(e.operation)) {
       if (is_complex(a->type) && e.operation != Operation::eq && e.operation != Operation::ne)
-        fail("KP-P014", "complex numbers have no order", e.span);
+        fail("KP-P014", "complex numbers have no order; `==` and `!=` alone compare them", e.span);
       return operation(e.operation, Scalar::boolean, {a, b}, e);
     }
-    if ((is_bitwise && !is_integer(a->type) && a->type != Scalar::boolean) || (e.operation == Operation::mod && !is_integer(promoted(a->type))))
-      fail("KP-P014", fmt::format("`{}` needs integers, not {}", e.operation == Operation::mod ? "%" : "| & ^", name_of(a->type)), e.span);
+    if ((is_bitwise && !is_integer(a->type) && a->type != Scalar::boolean) || (e.operation == Operation::mod && !is_integer(promoted(a->type)))) {
+      const char* symbol = e.operation == Operation::mod ? "%" : e.operation == Operation::bit_and ? "&" : e.operation == Operation::bit_or ? "|" : "^";
+      fail("KP-P014", fmt::format("`{}` needs integers, not {}", symbol, name_of(a->type)), e.span);
+    }
     if (a->type == Scalar::boolean && !is_bitwise) {
       a = converted(a, Scalar::i32);
       b = converted(b, Scalar::i32);
@@ -306,7 +311,7 @@ class Checker {
     Expr out = node(e);
     out.kind = ExprKind::conditional;
     if (a->record || b->record) {
-      if (!a->record || !b->record || !(*a->record == *b->record)) fail("KP-P002", "the two choices have different types", e.span);
+      if (!a->record || !b->record || !(*a->record == *b->record)) fail("KP-P002", "the two choices have different types; both are scalars, or records of one type", e.span);
       out.record = a->record;
     } else {
       std::tie(a, b) = met(a, b, e);
@@ -371,7 +376,7 @@ class Checker {
     std::vector<ExprPtr> a;
     for (const auto& o : e.operands) a.push_back(scalar(*o));
     if (f.domain == Function::Domain::reals) {
-      if (is_complex(a[0]->type)) fail("KP-P014", fmt::format("`{}` needs a real number", e.name), e.span);
+      if (is_complex(a[0]->type)) fail("KP-P014", fmt::format("`{}` needs a real number, not {}", e.name, name_of(a[0]->type)), e.span);
       if (!is_real(a[0]->type)) a[0] = a[0]->is_literal ? constant(convert(a[0]->value, Scalar::f64), a[0]->span, true) : converted(a[0], Scalar::f64);
       return operation(f.operation, a[0]->type, {a[0]}, e);
     }
@@ -428,7 +433,7 @@ ExprPtr check_index(const Expr& parsed, const ExpressionScope& scope, std::strin
 
 ExprPtr check_filter(const Expr& parsed, const ExpressionScope& scope) {
   const ExprPtr e = check_expression(parsed, scope);
-  if (e->record || is_complex(e->type)) fail("KP-P018", "a filter is true or false", parsed.span);
+  if (e->record || is_complex(e->type)) fail("KP-P018", fmt::format("a filter is true or false, `{}` is {}", to_text(parsed), e->record ? "a record" : name_of(e->type)), parsed.span);
   return converted(e, Scalar::boolean);
 }
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "plans/check_expression.hpp"
 #include "plans/check_statement.hpp"
 #include "plans/diagnostic.hpp"
+#include "plans/json_reader.hpp"
 
 namespace kplan {
 namespace {
@@ -21,6 +23,7 @@ class PlanChecker {
 
   std::shared_ptr<const PlanModel> check() {
     PlanSource& s = plan_->source;
+    check_title(s.name, "a plan");
     plan_->name = s.name.text;
     limit("types", s.types.size(), most_declarations);
     limit("parameters", s.parameters.size(), most_declarations);
@@ -40,8 +43,9 @@ class PlanChecker {
     for (const auto& o : s.operators) own_operator(o);
     std::set<std::string> names;
     for (const auto& st : s.statements) {
+      check_title(st.name, "a statement");
       if (!names.insert(st.name.text).second) fail(st.name.origin, "KP-P042", fmt::format("two statements are called `{}`", st.name.text));
-      plan_->statements.push_back(check_statement(*plan_, st));
+      plan_->statements.push_back(check_statement(*plan_, st, operator_node_count_));
     }
     return plan_;
   }
@@ -55,6 +59,13 @@ class PlanChecker {
     if (count > most) fail({std::string("/") + what, 0, 0}, "KP-P040", fmt::format("the plan has {} {}, at most {} are read", count, what, most));
   }
 
+  /// Plans and statements are called as one likes, as long as a message and a JSON document can hold it.
+  void check_title(const SourceText& name, const char* whose) const {
+    const std::string& text = name.text;
+    if (text.empty() || text.size() > 200) fail(name.origin, "KP-P041", fmt::format("the name of {} has 1 to 200 bytes, not {}", whose, text.size()));
+    if (!is_json_text(text) || printable(text) != text) fail(name.origin, "KP-P041", fmt::format("the name of {} is UTF-8 text on one line, without control characters", whose));
+  }
+
   void declare(const SourceText& name) {
     if (!is_identifier(name.text) || name.text.size() > 200)
       fail(name.origin, "KP-P041", fmt::format("`{}` is no name: a name is a C identifier", name.text));
@@ -62,8 +73,8 @@ class PlanChecker {
     if (!declared_.insert(name.text).second) fail(name.origin, "KP-P042", fmt::format("`{}` is declared twice", name.text));
   }
 
-  Scalar scalar(const SourceText& name, const char* what) const {
-    std::vector<std::string> names;
+  /// `names` are those of the types that may stand there besides the scalars.
+  Scalar scalar(const SourceText& name, const char* what, std::vector<std::string> names = {}) const {
     for (int k = 0; k <= static_cast<int>(Scalar::c128); ++k) {
       if (name_of(static_cast<Scalar>(k)) == name.text) return static_cast<Scalar>(k);
       names.emplace_back(name_of(static_cast<Scalar>(k)));
@@ -75,7 +86,10 @@ class PlanChecker {
   ElementType element_type(const TypeSource& t) const {
     if (t.fields.empty()) {
       const auto known = std::ranges::find(plan_->types, t.name.text, [](const auto& p) { return p.first; });
-      return known != plan_->types.end() ? known->second : ElementType(scalar(t.name, "element type"));
+      if (known != plan_->types.end()) return known->second;
+      std::vector<std::string> names;
+      for (const auto& type : plan_->types) names.push_back(type.first);
+      return scalar(t.name, "element type", std::move(names));
     }
     ElementType out;
     out.size_bytes = 0;
@@ -87,12 +101,12 @@ class PlanChecker {
       const std::size_t a = alignment_of(type);
       std::size_t offset = (out.size_bytes + a - 1) / a * a;
       if (f.offset_bytes) {
-        if (*f.offset_bytes > largest_record_bytes) fail(f.name.origin, "KP-P044", fmt::format("a record has at most {} bytes", largest_record_bytes));
         offset = static_cast<std::size_t>(*f.offset_bytes);
       }
       for (const Field& other : out.fields)
         if (offset < other.offset_bytes + size_of(other.type) && other.offset_bytes < offset + size_of(type))
-          fail(f.name.origin, "KP-P044", fmt::format("the fields `{}` and `{}` overlap", other.name, f.name.text));
+          fail(f.name.origin, "KP-P044", fmt::format("the fields `{}` (bytes {} to {}) and `{}` (bytes {} to {}) overlap", other.name, other.offset_bytes, other.offset_bytes + size_of(other.type) - 1, f.name.text, offset, offset + size_of(type) - 1));
+      if (offset + size_of(type) > static_cast<std::size_t>(largest_record_bytes)) fail(f.name.origin, "KP-P044", fmt::format("a record has at most {} bytes, `{}` ends at byte {}", largest_record_bytes, f.name.text, offset + size_of(type)));
       out.fields.push_back({f.name.text, type, offset});
       out.size_bytes = std::max(out.size_bytes, offset + size_of(type));
       alignment = std::max(alignment, a);
@@ -100,7 +114,7 @@ class PlanChecker {
     const std::size_t least = out.size_bytes;
     out.size_bytes = t.size_bytes ? static_cast<std::size_t>(*t.size_bytes) : (least + alignment - 1) / alignment * alignment;
     if (out.size_bytes < least) fail(t.origin, "KP-P044", fmt::format("the record's fields need {} bytes, its size is given as {}", least, out.size_bytes));
-    if (out.size_bytes > static_cast<std::size_t>(largest_record_bytes)) fail(t.origin, "KP-P044", fmt::format("a record has at most {} bytes", largest_record_bytes));
+    if (out.size_bytes > static_cast<std::size_t>(largest_record_bytes)) fail(t.origin, "KP-P044", fmt::format("a record has at most {} bytes, not {}", largest_record_bytes, out.size_bytes));
     return out;
   }
 
@@ -115,15 +129,23 @@ class PlanChecker {
                                                                           : there.as_integer() == v.as_integer() && (is_signed_integer(out.type) || v.as_integer() >= 0)
                         : is_real(v.type)         ? is_real(out.type) || is_complex(out.type)
                                                   : is_complex(out.type);
-      if (!fits) fail(p.default_origin, "KP-P045", fmt::format("the default {} is no value of {}", to_text(v), name_of(out.type)));
+      // Larger integers were read as reals.
+      const bool is_too_large = is_real(v.type) && is_integer(out.type) && std::fabs(v.as_real()) >= 0x1p63;
+      if (!fits) fail(p.default_origin, "KP-P045", is_too_large ? fmt::format("integers are read up to {}, and the default is larger", INT64_MAX) : fmt::format("the default {} is no value of {}", to_text(v), name_of(out.type)));
+      double parts[2];
+      convert(v, Scalar::c128).store(parts);
+      if (!std::isfinite(parts[0]) || !std::isfinite(parts[1])) fail(p.default_origin, "KP-P045", fmt::format("the default {} is not finite, and JSON has no such number", to_text(v)));
       out.default_value = there;
     }
     plan_->parameters.push_back(std::move(out));
   }
 
-  ExprPtr index(const SourceText& text, const ExpressionScope& scope, const char* what) const {
+  ExprPtr index(const SourceText& text, const ExpressionScope& scope, const char* what) {
     try {
-      return check_index(*parse_expression(text.text), scope, what);
+      const ExprPtr parsed = parse_expression(text.text);
+      node_count_ += node_count(*parsed);
+      if (node_count_ > largest_plan_node_count) throw SyntaxFault{"KP-P040", fmt::format("the shapes and groups up to this one have more than {} operators and operands", largest_plan_node_count), parsed->span};
+      return check_index(*parsed, scope, what);
     } catch (const SyntaxFault& f) {
       throw error_in(plan_->source.document, text, f.span, f.code, f.message);
     }
@@ -137,7 +159,7 @@ class PlanChecker {
     out.is_varying = b.is_varying.value_or(true);
     if (b.shape.size() > most_dimensions) fail(b.shape_origin, "KP-P046", fmt::format("a buffer has at most {} dimensions, `{}` has {}", most_dimensions, out.name, b.shape.size()));
     if (b.strides && b.strides->size() != b.shape.size())
-      fail(b.shape_origin, "KP-P046", fmt::format("buffer `{}` has {} dimensions and {} strides", out.name, b.shape.size(), b.strides->size()));
+      fail(b.shape_origin, "KP-P046", fmt::format("buffer `{}` has {} dimension{} and {} stride{}", out.name, b.shape.size(), b.shape.size() == 1 ? "" : "s", b.strides->size(), b.strides->size() == 1 ? "" : "s"));
     ExpressionScope scope;
     scope.plan = plan_.get();
     scope.allows_elements = false;
@@ -179,6 +201,7 @@ class PlanChecker {
 
   std::shared_ptr<PlanModel> plan_;
   std::set<std::string> declared_;
+  std::size_t node_count_ = 0, operator_node_count_ = 0;
 };
 
 template <class List>

@@ -32,7 +32,8 @@ ExprPtr operand(ExprKind kind, const ElementType& type, int field, Span span) {
 
 class StatementChecker {
  public:
-  StatementChecker(const PlanModel& plan, const StatementSource& source) : plan_(plan), source_(source) {
+  StatementChecker(const PlanModel& plan, const StatementSource& source, std::size_t& operator_node_count)
+      : plan_(plan), source_(source), operator_node_count_(operator_node_count) {
     scope_.plan = &plan;
     scope_.variables = &out_.variables;
   }
@@ -144,6 +145,8 @@ class StatementChecker {
     }
     if (is_bare && (name == "world" || std::ranges::any_of(plan_.groups, [&](const Group& g) { return g.name == name; })))
       fail("KP-P025", fmt::format("the statement is in `{}`, the only group whose name is a set there; `{}` is another", source_.group.text, name), s.span);
+    if (plan_.find_parameter(name) >= 0 || std::ranges::any_of(out_.variables, [&](const Variable& v) { return v.name == name; }))
+      fail("KP-P026", fmt::format("`{}` is one number; a set of numbers up to it is written range({})", name, name), s.span);
     if (plan_.find_buffer(name) < 0) {
       std::vector<std::string> names{source_.group.text};
       for (const auto& b : plan_.buffers) names.push_back(b.name);
@@ -212,6 +215,8 @@ class StatementChecker {
     if (out.value->is_literal) {
       const ScalarValue there = convert(out.value->value, to);
       const bool fits = is_real(out.value->type) ? (is_real(to) || is_complex(to)) : convert(there, Scalar::i64).as_integer() == out.value->value.as_integer();
+      if (!fits && is_integer(out.value->type) && (is_integer(to) || to == Scalar::boolean))
+        fail("KP-P029", fmt::format("`{}` does not fit the place `{}`, which is {}; if that is meant, write {}({})", to_text(*r.value), to_text(*r.place), name_of(to), name_of(to), to_text(*r.value)), r.value->span);
       if (fits) out.value = converted(out.value, to);
     }
     const Scalar from = out.value->type;
@@ -285,6 +290,12 @@ class StatementChecker {
       out.updates.push_back({f, make_operation(Operation::select, part(ExprKind::left, f)->type, {takes, part(ExprKind::right, f), part(ExprKind::left, f)}, s, false)});
   }
 
+  void spend(std::size_t nodes, Span span) {
+    operator_node_count_ += nodes;
+    if (operator_node_count_ > largest_plan_node_count)
+      fail("KP-P040", fmt::format("written out for every place they are used on, the plan's operators have more than {} operators and operands", largest_plan_node_count), span);
+  }
+
   void own_operator(const OperatorSource& o, const ReductionSyntax& r, Reduction& out) {
     if (o.is_native) {
       out.is_native = true;
@@ -298,9 +309,12 @@ class StatementChecker {
     // Records point into the plan's buffers: this copy goes away.
     scope.operand_type = out.place_type.is_record() ? out.place->record : &out.place_type;
     const auto update = [&](const SourceText& text, int field, Scalar to) {
+      std::size_t nodes = 0;
       try {
-        ExprPtr e = check_expression(*parse_expression(text.text), scope);
-        if (e->record) fail("KP-P033", "an operator gives a scalar for each field of the place", e->span);
+        const ExprPtr parsed = parse_expression(text.text);
+        ExprPtr e = check_expression(*parsed, scope);
+        nodes = node_count(*parsed) + node_count(*e);
+        if (e->record) fail("KP-P033", fmt::format("`{}` is a whole record, where the operator gives a scalar; name a field of it", to_text(*parsed)), e->span);
         const bool fits = converts_losslessly(e->type, to) || (is_integer(e->type) && is_integer(to)) || (e->type == Scalar::boolean) ||
                           (is_real(e->type) && is_real(to)) || (is_integer(e->type) && !is_integer(to) && to != Scalar::boolean) || (is_complex(e->type) && is_complex(to)) || e->is_literal;
         if (!fits) fail("KP-P033", fmt::format("the operator gives {} for a place of {}; cast it: {}(...)", name_of(e->type), name_of(to), name_of(to)), e->span);
@@ -309,6 +323,7 @@ class StatementChecker {
         throw error_in(plan_.source.document, text, f.span, f.code,
                        fmt::format("{} (in operator `{}`, used on {} in statement `{}`)", f.message, o.name.text, out.place_type.is_record() ? "a record" : name_of(out.place_type.scalar), out_.name));
       }
+      spend(nodes, r.operator_span);
     };
     if (!o.fields.empty()) {
       for (const auto& [name, text] : o.fields) {
@@ -331,6 +346,7 @@ class StatementChecker {
       throw error_in(plan_.source.document, o.expression, f.span, f.code, fmt::format("{} (in operator `{}`)", f.message, o.name.text));
     }
     if (!whole->record) fail("KP-P032", fmt::format("the operator `{}` gives one scalar and the place is a record; give an expression for each field", r.op), r.operator_span);
+    spend(node_count(*whole) * (1 + out.place_type.fields.size()), r.operator_span);
     for (std::size_t f = 0; f < out.place_type.fields.size(); ++f)
       out.updates.push_back({static_cast<int>(f), field_of(whole, out.place_type, static_cast<int>(f))});
   }
@@ -346,12 +362,15 @@ class StatementChecker {
 
   const PlanModel& plan_;
   const StatementSource& source_;
+  std::size_t& operator_node_count_;
   Statement out_;
   ExpressionScope scope_;
 };
 
 }  // namespace
 
-Statement check_statement(const PlanModel& plan, const StatementSource& source) { return StatementChecker(plan, source).check(); }
+Statement check_statement(const PlanModel& plan, const StatementSource& source, std::size_t& operator_node_count) {
+  return StatementChecker(plan, source, operator_node_count).check();
+}
 
 }  // namespace kplan

@@ -55,12 +55,12 @@ std::int64_t apply_index(Operation op, std::int64_t a, std::int64_t b, Span span
       if (!overflow) r = static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
       break;
     case Operation::shr:
-      if (b < 0) fault("KP-R002", fmt::format("a shift by {} bits", b), span);
+      if (b < 0) throw EvaluationFault{"KP-R002", fmt::format("a value is shifted by {} bits", b), span, "a negative count has no meaning"};
       r = a >> std::min<std::int64_t>(b, 63);
       break;
     case Operation::pow2: overflow = a < 0 || a > 62; r = overflow ? 0 : std::int64_t{1} << a; break;
     case Operation::log2:
-      if (a < 1) fault("KP-R002", fmt::format("the logarithm of {}", a), span);
+      if (a < 1) throw EvaluationFault{"KP-R002", fmt::format("the logarithm of {} is asked for", a), span, "log2 takes positive integers"};
       [[fallthrough]];
     default: {
       if (divides(op) && b == -1 && a == INT64_MIN) {
@@ -72,7 +72,8 @@ std::int64_t apply_index(Operation op, std::int64_t a, std::int64_t b, Span span
       return out.as_integer();
     }
   }
-  if (overflow) fault("KP-R003", fmt::format("index arithmetic overflows 64 bits: {} of {} and {}", name_of(op), a, b), span);
+  if (overflow)
+    fault("KP-R003", operand_count(op) == 1 ? fmt::format("index arithmetic overflows 64 bits in {}({})", name_of(op), a) : fmt::format("index arithmetic overflows 64 bits in {}({}, {})", name_of(op), a, b), span);
   return r;
 }
 
@@ -110,8 +111,8 @@ void check_bounds(const Expr& element, std::size_t dimension, const SubscriptRan
   const Wide lowest = range.step > 0 ? static_cast<Wide>(range.first) : last, highest = range.step > 0 ? last : static_cast<Wide>(range.first);
   if (lowest >= 0 && highest < extent) return;
   const auto wrong = static_cast<std::int64_t>(std::clamp<Wide>(lowest < 0 ? lowest : highest, INT64_MIN, INT64_MAX));
-  const std::string where = element.subscripts.size() > 1 ? fmt::format(" along dimension {}", dimension) : "";
-  fault("KP-P052", fmt::format("element {}{} of `{}`, which has {}, is outside the buffer", wrong, where, element.name, extent), element.span);
+  const std::string where = element.subscripts.size() > 1 ? fmt::format("along dimension {} ", dimension) : "";
+  fault("KP-P052", fmt::format("index {} is outside the {} element{} {}of `{}`", wrong, extent, extent == 1 ? "" : "s", where, element.name), element.span);
 }
 
 std::vector<SubscriptRange> subscript_ranges(const Expr& e, const EvaluationContext& context) {
@@ -143,6 +144,7 @@ std::vector<std::int64_t> select(const Expr& e, const EvaluationContext& context
   const auto ranges = subscript_ranges(e, context);
   Wide count = 1;
   for (const SubscriptRange& r : ranges) count *= r.count;
+  if (count == 0) return {};  // before dimensions that are not empty are listed
   if (count > largest_selection) fault("KP-P055", "the slice has more than 2^30 elements, which cannot be listed one by one", e.span);
   for (std::size_t d = 0; d < ranges.size(); ++d) {
     std::vector<std::int64_t> next;
@@ -177,7 +179,7 @@ SetValues::SetValues(const Set& set, const EvaluationContext& context, Span span
         const Wide stride = step_ > 0 ? static_cast<Wide>(step_) : -static_cast<Wide>(step_);
         count_ = static_cast<std::int64_t>(std::min<Wide>(distance / stride + 1, INT64_MAX));
       }
-      if (count_ > largest_set) fault("KP-P054", fmt::format("the range has {} values, at most 2^40 are taken", count_), span);
+      if (count_ > largest_set) fault("KP-P054", fmt::format("the range has more than 2^40 values, {}", count_), span);
       return;
     }
     case Set::Kind::listed:
@@ -243,11 +245,14 @@ struct Enumeration {
   const std::function<bool(const std::vector<ScalarValue>&)>& f;
   EvaluationContext context;
   std::vector<ScalarValue> variables;
+  std::int64_t most_steps = largest_step_count;
   std::int64_t steps = 0;
   int bound = 0;
 
   bool from(std::size_t c) {
-    if (++steps > (std::int64_t{1} << 32)) fault("KP-P051", "the where-list takes more than 2^32 steps", c < s.clauses.size() ? s.clauses[c].span : Span{});
+    if (++steps > most_steps)
+      fault("KP-P051", fmt::format("the where-list takes more than {} steps; narrow its sets instead of filtering them", most_steps),
+            s.clauses.empty() ? Span{} : s.clauses[std::min(c, s.clauses.size() - 1)].span);
     if (c == s.clauses.size()) return f(variables);
     const Clause& clause = s.clauses[c];
     switch (clause.kind) {
@@ -275,8 +280,8 @@ struct Enumeration {
 }  // namespace
 
 void for_each_environment(const Statement& s, const RankState& state, const std::function<bool(const std::vector<ScalarValue>&)>& f,
-                          std::vector<ScalarValue>* faulty, int* bound_count) {
-  Enumeration e{s, f, {}, {}};
+                          std::vector<ScalarValue>* faulty, int* bound_count, std::int64_t most_steps) {
+  Enumeration e{s, f, {}, {}, most_steps};
   e.variables.resize(s.variables.size());
   e.context.state = &state;
   e.context.variables = e.variables.data();

@@ -36,6 +36,7 @@ struct EvaluationFault {
   std::string code;
   std::string message;
   Span span;
+  std::string advice = {};  ///< what to do about it; stands behind the environment
 };
 
 /// The most elements a buffer may have: far above any memory, far below overflow in 64 bits.
@@ -97,10 +98,14 @@ class SetValues {
   std::vector<std::int64_t> values_;  ///< when not an arithmetic progression
 };
 
+/// The most steps of one walk through a where-list: values taken by generators and bindings, and filters tried.
+inline constexpr std::int64_t largest_step_count = std::int64_t{1} << 32;
+
 /// Calls f(variables) for every environment that passes the filters, in order; stops when f returns false. Throws
-/// EvaluationFault with the environment so far in `faulty` when that is not null; KP-P051 after 2^32 steps.
+/// EvaluationFault with the environment so far in `faulty` when that is not null; KP-P051 after `most_steps`.
 void for_each_environment(const Statement& s, const RankState& state, const std::function<bool(const std::vector<ScalarValue>&)>& f,
-                          std::vector<ScalarValue>* faulty = nullptr, int* bound_count = nullptr);
+                          std::vector<ScalarValue>* faulty = nullptr, int* bound_count = nullptr,
+                          std::int64_t most_steps = largest_step_count);
 
 /// `i = 3, k = 10` for the variables bound so far.
 std::string environment_text(const Statement& s, const std::vector<ScalarValue>& variables, int bound_count);

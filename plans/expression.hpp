@@ -74,4 +74,10 @@ void visit(const Expr& e, const F& f) {
       if (*part) visit(**part, f);
 }
 
+inline std::size_t node_count(const Expr& e) {
+  std::size_t out = 0;
+  visit(e, [&](const Expr&) { ++out; });
+  return out;
+}
+
 }  // namespace kplan

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 #include "plans/diagnostic.hpp"
 
@@ -96,15 +97,17 @@ class TreeBuilder {
     JsonValue& object = *stack_.back();
     if (object.keys.size() == largest_key_count)
       throw Refusal{"KP-J004", fmt::format("the object has more than {} keys", largest_key_count), before_string()};
-    if (std::ranges::find(object.keys, k) != object.keys.end())
+    if (!keys_of_open_.back().insert(k).second)
       throw Refusal{"KP-J005", fmt::format("the key `{}` stands twice in this object", k), before_string()};
     object.keys.push_back(std::move(k));
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& e) {
-    // nlohmann's text is `[json.exception.parse_error.101] parse error at line 1, column 2: <what>`.
+    // nlohmann's text is `[json.exception.parse_error.101] parse error at line 1, column 2: <what>`; only parse errors
+    // have a position.
     std::string what = e.what();
-    if (const auto colon = what.find(": "); colon != std::string::npos) what = what.substr(colon + 2);
+    if (what.starts_with('[')) what = what.substr(std::min(what.find("] ") + 2, what.size()));
+    if (what.starts_with("parse error at")) what = what.substr(std::min(what.find(": ") + 2, what.size()));
     const std::size_t offset = std::min(position == 0 ? 0 : position - 1, text_.size());
     throw Refusal{"KP-J003", "this is not JSON: " + what, offset};
   }
@@ -147,10 +150,12 @@ class TreeBuilder {
     if (static_cast<int>(stack_.size()) > largest_document_depth)
       throw Refusal{"KP-J004", fmt::format("the document is nested deeper than {} levels", largest_document_depth), offset};
     stack_.push_back(add(kind, offset));
+    keys_of_open_.emplace_back();
     return true;
   }
   bool close() {
     stack_.pop_back();
+    keys_of_open_.pop_back();
     return true;
   }
 
@@ -158,6 +163,7 @@ class TreeBuilder {
   const char* const* at_;
   // Pointers stay valid: a value gets no further siblings while something inside it is open.
   std::vector<JsonValue*> stack_;
+  std::vector<std::unordered_set<std::string>> keys_of_open_;
   std::size_t count_ = 0;
 };
 
@@ -187,6 +193,9 @@ JsonDocument::JsonDocument(std::string name, std::string text) : name_(std::move
   try {
     if (text_.size() > largest_document_bytes)
       throw Refusal{"KP-J002", fmt::format("the document has {} bytes, at most {} are read", text_.size(), largest_document_bytes), 0};
+    // nlohmann takes a NUL byte for the end of the document, whatever follows it.
+    if (const std::size_t nul = text_.find('\0'); nul != std::string::npos)
+      throw Refusal{"KP-J003", "this is not JSON: a NUL byte stands in it", nul};
     const char* at = text_.data();
     TreeBuilder builder(text_, &at, root_);
     nlohmann::json::sax_parse(CountingIterator(text_.data(), &at), CountingIterator(text_.data() + text_.size(), &at), &builder);
@@ -199,6 +208,13 @@ Origin JsonDocument::origin_of(std::size_t offset, std::string pointer) const {
   const auto line = std::ranges::upper_bound(line_begins_, offset) - line_begins_.begin();
   const std::size_t begin = line_begins_[static_cast<std::size_t>(line - 1)];
   return {std::move(pointer), static_cast<int>(line), 1 + static_cast<int>(offset - begin)};
+}
+
+std::size_t JsonDocument::verbatim_bytes(const JsonValue& string) const {
+  const std::string_view written = std::string_view(text_).substr(string.offset + 1);
+  const auto [differs, at] = std::ranges::mismatch(string.string, written);
+  // The byte that begins an escape still stands where it seems to.
+  return differs == string.string.end() ? std::string::npos : static_cast<std::size_t>(differs - string.string.begin()) + 1;
 }
 
 Origin JsonPlace::origin() const { return document->origin_of(value->offset, pointer); }
@@ -218,11 +234,15 @@ void JsonPlace::fail(const std::string& code, const std::string& message) const 
 }
 
 const JsonPlace& JsonPlace::expect(JsonKind kind) const {
+  if (kind == JsonKind::integer && value->kind == JsonKind::real) fail("KP-J010", fmt::format("an integer of 64 bits is expected here, not the real number {}", value->real));
   if (value->kind != kind) fail("KP-J010", fmt::format("{} is expected here, not {}", name_of(kind), name_of(value->kind)));
   return *this;
 }
 
-SourceText JsonPlace::text() const { return {expect(JsonKind::string).value->string, origin()}; }
+SourceText JsonPlace::text() const {
+  const std::string& string = expect(JsonKind::string).value->string;
+  return {string, origin(), document->verbatim_bytes(*value)};
+}
 
 bool JsonPlace::boolean() const { return expect(JsonKind::boolean).value->boolean; }
 

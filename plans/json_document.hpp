@@ -13,10 +13,10 @@
 
 namespace kplan {
 
-inline constexpr std::size_t largest_document_bytes = 64u << 20;
+inline constexpr std::size_t largest_document_bytes = 16u << 20;
 inline constexpr int largest_document_depth = 32;
 inline constexpr std::size_t largest_key_count = 10'000;  ///< of one object
-inline constexpr std::size_t largest_value_count = 8'000'000;
+inline constexpr std::size_t largest_value_count = 2'000'000;
 
 enum class JsonKind : std::uint8_t { null, boolean, integer, real, string, array, object };
 
@@ -71,6 +71,8 @@ class JsonDocument {
   const std::string& name() const { return name_; }
   JsonPlace root() const { return {this, &root_, ""}; }
   Origin origin_of(std::size_t offset, std::string pointer) const;
+  /// For SourceText: how much of a string's beginning stands in the document as it is.
+  std::size_t verbatim_bytes(const JsonValue& string) const;
 
  private:
   std::string name_, text_;

@@ -187,9 +187,10 @@ ClauseSyntax read_clause(const JsonPlace& place) {
     out.expression = parsed(is, expression_text(is), parse_expression);
   } else {
     out.kind = ClauseKind::filter;
+    const auto filter = place.member("filter");
+    if (!filter) place.fail("KP-J012", "a clause has the keys `names` and `in`, or `name` and `is`, or `filter`");
     place.expect_keys({"filter"});
-    const JsonPlace filter = place.required("filter");
-    out.expression = parsed(filter, expression_text(filter), parse_expression);
+    out.expression = parsed(*filter, expression_text(*filter), parse_expression);
   }
   return out;
 }
@@ -222,8 +223,7 @@ StatementSource read_statement(const JsonPlace& place, std::size_t number) {
   if (const auto in = place.member("in")) out.group = in->text();
   const JsonPlace communicate = place.required("communicate");
   if (communicate.value->kind == JsonKind::object) {
-    out.text = {to_text(read_parts(communicate)), communicate.origin()};
-    out.text.origin.column = communicate.origin().column;
+    out.text = {to_text(read_parts(communicate)), communicate.origin(), 0};
   } else {
     out.text = communicate.text();
   }
@@ -274,7 +274,13 @@ PlanSource read_plan(const std::string& name, std::string json) {
   each_member(root, "operators", [&](const SourceText& n, const JsonPlace& p) { out.operators.push_back(read_operator(n, p)); });
   const JsonPlace statements = root.required("statements");
   statements.expect(JsonKind::array);
-  for (std::size_t k = 0; k < statements.value->items.size(); ++k) out.statements.push_back(read_statement(statements.item(k), k));
+  std::size_t nodes = 0;
+  for (std::size_t k = 0; k < statements.value->items.size(); ++k) {
+    out.statements.push_back(read_statement(statements.item(k), k));
+    nodes += node_count(out.statements.back().syntax);
+    if (nodes > largest_plan_node_count)
+      statements.item(k).fail("KP-P040", fmt::format("the statements up to this one have more than {} operators and operands", largest_plan_node_count));
+  }
   if (out.statements.empty()) statements.fail("KP-J013", "a plan has at least one statement");
   return out;
 }

@@ -11,6 +11,9 @@ namespace kplan {
 /// what they mean. Throws PlanError.
 PlanSource read_plan(const std::string& name, std::string json);
 
+/// Whether a JSON string can hold the text: it is UTF-8.
+bool is_json_text(const std::string& text);
+
 /// The document that reads back to the same plan, two spaces an indent, keys in a fixed order, defaults left out.
 std::string write_plan(const PlanSource& plan);
 

@@ -79,6 +79,14 @@ Json statement_json(const StatementSource& s) {
 
 }  // namespace
 
+bool is_json_text(const std::string& text) {
+  try {
+    return !Json(text).dump().empty();
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
 std::string write_plan(const PlanSource& plan) {
   Json out{{"kplan", 1}, {"name", plan.name.text}};
   for (const auto& [name, type] : plan.types) out["types"][name.text] = type_json(type);

@@ -132,12 +132,16 @@ class Parser {
   }
 
   /// Whether names and then `in` stand here: i, j in ...
-  bool is_generator() const {
-    for (std::size_t k = 0;; k += 2) {
-      if (peek(k).kind != TokenKind::identifier) return false;
+  bool is_generator() {
+    // What is found once holds for all names of the list, or a list of filters would be read once for each of them.
+    if (at_ < no_generator_before_) return false;
+    std::size_t k = 0;
+    for (; peek(k).kind == TokenKind::identifier && !is_word("true", k) && !is_word("false", k); k += 2) {
       if (is_word("in", k + 1)) return true;
-      if (!is_symbol(",", k + 1)) return false;
+      if (!is_symbol(",", k + 1)) break;
     }
+    no_generator_before_ = at_ + k;
+    return false;
   }
 
   ClauseSyntax clause() {
@@ -231,7 +235,7 @@ class Parser {
 
   Parsed finish(Expr e, int depth) {
     if (depth > largest_depth)
-      throw SyntaxFault{"KP-S005", fmt::format("the expression is nested deeper than {} levels", largest_depth), e.span};
+      throw SyntaxFault{"KP-S005", fmt::format("the expression is nested deeper than {} levels; in a chain of operators each is a level, and parentheses around its halves help", largest_depth), e.span};
     if (++node_count_ > largest_node_count)
       throw SyntaxFault{"KP-S006", fmt::format("the text has more than {} operators and operands", largest_node_count), e.span};
     return {std::make_shared<const Expr>(std::move(e)), depth};
@@ -376,6 +380,7 @@ class Parser {
 
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
+  std::size_t no_generator_before_ = 0;  ///< tokens
   int nesting_ = 0;
   int node_count_ = 0;
 };

@@ -12,6 +12,8 @@ namespace kplan {
 inline constexpr std::size_t largest_text_bytes = 64 * 1024;
 inline constexpr int largest_depth = 200;
 inline constexpr int largest_node_count = 20'000;
+/// Of all statements of a plan together; of its shapes and groups; and of its operators where they are used.
+inline constexpr std::size_t largest_plan_node_count = 250'000;
 
 /// A mistake at a place of a text; whoever knows where the text stands makes an error for the user of it.
 struct SyntaxFault {

@@ -20,6 +20,8 @@ struct Origin {
 struct SourceText {
   std::string text;
   Origin origin;
+  /// How much of its beginning stands in the document byte for byte: up to an escape; 0 for a text that was put together.
+  std::size_t verbatim_bytes = std::string::npos;
 };
 
 struct TypeSource {

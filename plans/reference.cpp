@@ -11,6 +11,7 @@
 #include <set>
 #include <tuple>
 
+#include "plans/diagnostic.hpp"
 #include "plans/evaluate.hpp"
 
 namespace kplan {
@@ -19,6 +20,7 @@ namespace {
 /// One reduction in one environment, values read and places found. Ranks are numbers of the world here.
 struct Transfer {
   std::size_t sender = 0, receiver = 0;
+  std::size_t sender_number = 0;  ///< within the statement's group
   std::int64_t environment = 0;  ///< its number in the order of the rank that evaluates
   std::size_t reduction = 0;
   std::vector<std::int64_t> places;  ///< offsets in elements
@@ -28,7 +30,8 @@ struct Transfer {
 
 class Interpreter {
  public:
-  Interpreter(const PlanModel& plan, std::vector<ReferenceRank>& world) : plan_(plan), world_(world), states_(world.size()) {
+  Interpreter(const PlanModel& plan, std::vector<ReferenceRank>& world, const ReferenceLimits& limits)
+      : plan_(plan), world_(world), limits_(limits), states_(world.size()) {
     for (std::size_t r = 0; r < world.size(); ++r) {
       states_[r].parameters = world[r].parameters;
       states_[r].layouts = layouts_of(plan, static_cast<std::int64_t>(r), static_cast<std::int64_t>(world.size()), world[r].parameters);
@@ -46,7 +49,6 @@ class Interpreter {
 
  private:
   void run(const Statement& s) {
-    statement_ = &s;
     transfers_.clear();
     const auto groups = groups_of(s);
     for (const auto& members : groups) {
@@ -56,7 +58,7 @@ class Interpreter {
       }
       for (std::size_t k = 0; k < members.size(); ++k) collect(s, members, k);
     }
-    std::ranges::stable_sort(transfers_, {}, [](const Transfer& t) { return std::tuple(t.sender, t.environment, t.reduction); });
+    std::ranges::stable_sort(transfers_, {}, [](const Transfer& t) { return std::tuple(t.sender_number, t.environment, t.reduction); });
     apply(s);
   }
 
@@ -104,20 +106,26 @@ class Interpreter {
             ++number;
             return true;
           },
-          &faulty, &bound);
+          &faulty, &bound, limits_.step_count);
     } catch (const EvaluationFault& f) {
       const std::string environment = environment_text(s, faulty, bound);
-      const std::string message = fmt::format("{} when {}{}rank {}", f.message, environment, environment.empty() ? "" : ", ", members[me]);
-      const PlanError error = error_in(plan_, s, f.span, f.code, message);
-      if (f.code.starts_with("KP-R001")) throw RunError(f.code, message);
-      throw error;
+      const std::string message = f.message + when(environment, members[me]) + (f.advice.empty() ? "" : "; " + f.advice);
+      if (f.code == "KP-R001") throw RunError(f.code, place_in(plan_.source.document, s.text, f.span) + message, underline(s.text.text, f.span));
+      throw error_in(plan_, s, f.span, f.code, message);
     }
+  }
+
+  /// ` when i = 3, rank 1`, or ` on rank 1`.
+  static std::string when(const std::string& environment, std::size_t rank) {
+    return environment.empty() ? fmt::format(" on rank {}", rank) : fmt::format(" when {}, rank {}", environment, rank);
   }
 
   void transfer(const Statement& s, std::size_t k, const std::vector<std::size_t>& members, std::size_t me, std::int64_t number,
                 const std::vector<ScalarValue>& variables) {
     const Reduction& r = s.reductions[k];
-    if (r.is_native) throw Unsupported("KP-U001", fmt::format("statement {}: the operator `{}` is a C++ function, which only the engine can call", s.name, r.operator_name));
+    if (r.is_native)
+      throw Unsupported("KP-U001", place_in(plan_.source.document, s.text, r.span) + fmt::format("the operator `{}` is a C++ function, which only the engine can call", r.operator_name),
+                        underline(s.text.text, r.span));
     const EvaluationContext here{.state = &states_[members[me]], .variables = variables.data()};
     const std::int64_t decider = evaluate_index(s.is_pull ? *r.receiver : *r.sender, here);
     check_rank(s.is_pull ? *r.receiver : *r.sender, decider, members, s.is_pull ? "receiver" : "sender");
@@ -134,16 +142,19 @@ class Interpreter {
     const EvaluationContext at_receiver{.state = &states_[members[t.receiver]], .variables = variables.data()};
     t.places = select(*r.place, at_receiver);
     read_values(r, at_sender, t);
+    t.sender_number = t.sender;
     t.sender = members[t.sender];
     t.receiver = members[t.receiver];
     element_count_ += t.places.size();
-    if (element_count_ > (std::size_t{1} << 28)) throw PlanError("KP-P056", fmt::format("statement {}: more than 2^28 elements are too many for the reference interpreter", s.name));
+    if (element_count_ > limits_.element_count)
+      throw error_in(plan_, s, r.span, "KP-P056", fmt::format("the reference interpreter moves at most {} elements in a run; run the plan with smaller parameters", limits_.element_count));
     transfers_.push_back(std::move(t));
   }
 
   static void check_rank(const Expr& e, std::int64_t rank, const std::vector<std::size_t>& members, const char* what) {
     if (rank >= 0 && rank < static_cast<std::int64_t>(members.size())) return;
-    throw EvaluationFault{"KP-P057", fmt::format("the {} is {}, and the group has the ranks 0 to {}; a filter can leave it out", what, rank, static_cast<std::int64_t>(members.size()) - 1), e.span};
+    throw EvaluationFault{"KP-P057", fmt::format("the {} {} is not among the group's ranks 0 to {}", what, rank, static_cast<std::int64_t>(members.size()) - 1), e.span,
+                          "a filter in the where-list can leave it out"};
   }
 
   void read_values(const Reduction& r, const EvaluationContext& at_sender, Transfer& t) {
@@ -157,7 +168,7 @@ class Interpreter {
       }
       selections[e] = std::move(offsets);
     }
-    if (count != t.places.size()) throw EvaluationFault{"KP-P059", fmt::format("the place has {} element{}, the value {}", t.places.size(), t.places.size() == 1 ? "" : "s", count), r.span};
+    if (count != t.places.size()) throw EvaluationFault{"KP-P059", fmt::format("a value of {} element{} does not conform to a place of {} element{}", count, count == 1 ? "" : "s", t.places.size(), t.places.size() == 1 ? "" : "s"), r.span};
     const std::size_t size = r.place_type.size_bytes;
     t.values.resize(count * size);
     EvaluationContext context = at_sender;
@@ -200,7 +211,7 @@ class Interpreter {
           try {
             evaluate(*u.result, context).store(updated.data() + offset);
           } catch (const EvaluationFault& f) {
-            throw RunError(f.code, fmt::format("plan {}, statement {}: operator `{}`: {} when {}{}rank {}", plan_.name, s.name, r.operator_name, f.message, t.environment_text, t.environment_text.empty() ? "" : ", ", t.sender));
+            throw RunError(f.code, fmt::format("plan {}, statement {}: operator `{}`: {}{}", plan_.name, s.name, r.operator_name, f.message, when(t.environment_text, t.sender)));
           }
         }
         std::memcpy(place, updated.data(), size);
@@ -231,14 +242,14 @@ class Interpreter {
 
   const PlanModel& plan_;
   std::vector<ReferenceRank>& world_;
+  const ReferenceLimits limits_;
   std::vector<RankState> states_;
-  const Statement* statement_ = nullptr;
   std::vector<Transfer> transfers_;
   std::size_t element_count_ = 0;
 };
 
 }  // namespace
 
-void run_reference(const PlanModel& plan, std::vector<ReferenceRank>& world) { Interpreter(plan, world).run(); }
+void run_reference(const PlanModel& plan, std::vector<ReferenceRank>& world, const ReferenceLimits& limits) { Interpreter(plan, world, limits).run(); }
 
 }  // namespace kplan

@@ -2,6 +2,18 @@
 
 namespace kplan {
 
+std::size_t node_count(const StatementSyntax& s) {
+  std::size_t out = 0;
+  const auto add = [&](const ExprPtr& e) { out += e ? node_count(*e) : 0; };
+  for (const ReductionSyntax& r : s.reductions)
+    for (const auto* part : {&r.place, &r.receiver, &r.value, &r.sender}) add(*part);
+  for (const ClauseSyntax& c : s.clauses) {
+    for (const auto* part : {&c.expression, &c.set.first, &c.set.last, &c.set.step, &c.set.named}) add(*part);
+    for (const ExprPtr& e : c.set.elements) add(e);
+  }
+  return out;
+}
+
 std::string to_text(const SetSyntax& s) {
   switch (s.kind) {
     case SetKind::named: return to_text(*s.named);

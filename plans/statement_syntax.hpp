@@ -45,6 +45,9 @@ struct StatementSyntax {
   std::vector<ClauseSyntax> clauses;
 };
 
+/// How many operators and operands the statement has.
+std::size_t node_count(const StatementSyntax& s);
+
 /// The statement in the concrete syntax; parsing it gives the same statement again.
 std::string to_text(const StatementSyntax& s);
 std::string to_text(const ReductionSyntax& r);
