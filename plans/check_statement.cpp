@@ -13,6 +13,7 @@ namespace kplan {
 namespace {
 
 constexpr std::size_t most_variables = 32, most_reductions = 64, most_clauses = 64;
+constexpr std::int64_t most_written_out = 5'000;
 
 const std::vector<std::string>& builtin_operators() {
   static const std::vector<std::string> names{"assign", "sum", "prod", "min", "max", "band", "bor", "bxor", "land", "lor", "minloc", "maxloc"};
@@ -89,6 +90,15 @@ class StatementChecker {
     out_.variables.push_back({name, type});
   }
 
+  /// Bindings stand for what they are bound to, and that for what it names: written out, they may grow without bound.
+  std::int64_t weigh(const Expr& e, Span span) const {
+    std::int64_t weight = 0;
+    visit(e, [&](const Expr& x) { weight += x.kind == ExprKind::variable && static_cast<std::size_t>(x.id) < weights_.size() ? weights_[static_cast<std::size_t>(x.id)] : 1; });
+    if (weight > most_written_out)
+      fail("KP-P061", fmt::format("this stands for {} operations once what is bound in the where-list is written out, at most {} are taken", weight, most_written_out), span);
+    return weight;
+  }
+
   void clause(const ClauseSyntax& c) {
     ExpressionScope scope = scope_;
     scope.where = "a where-list";
@@ -107,12 +117,17 @@ class StatementChecker {
       }
       case ClauseKind::binding: {
         checked.expression = check_expression(*c.expression, scope);
+        weights_.resize(out_.variables.size(), 1);
+        weights_.push_back(weigh(*checked.expression, c.span));
         if (checked.expression->record) fail("KP-P002", "a whole record cannot be bound; name a field of it", c.expression->span);
         bind(c.names[0], checked.expression->type, c.span);
         checked.variable = static_cast<int>(out_.variables.size()) - 1;
         break;
       }
-      case ClauseKind::filter: checked.expression = check_filter(*c.expression, scope); break;
+      case ClauseKind::filter:
+        checked.expression = check_filter(*c.expression, scope);
+        weigh(*checked.expression, c.span);
+        break;
     }
     out_.clauses.push_back(std::move(checked));
   }
@@ -175,6 +190,7 @@ class StatementChecker {
     place(r, out);
     value(r, out);
     op(r, out);
+    for (const auto* e : {&out.receiver, &out.sender, &out.place, &out.value}) weigh(**e, (*e)->span);
     return out;
   }
 
@@ -316,7 +332,7 @@ class StatementChecker {
         nodes = node_count(*parsed) + node_count(*e);
         if (e->record) fail("KP-P033", fmt::format("`{}` is a whole record, where the operator gives a scalar; name a field of it", to_text(*parsed)), e->span);
         const bool fits = converts_losslessly(e->type, to) || (is_integer(e->type) && is_integer(to)) || (e->type == Scalar::boolean) ||
-                          (is_real(e->type) && is_real(to)) || (is_integer(e->type) && !is_integer(to) && to != Scalar::boolean) || (is_complex(e->type) && is_complex(to)) || e->is_literal;
+                          (is_real(e->type) && is_real(to)) || (is_integer(e->type) && !is_integer(to) && to != Scalar::boolean) || (is_complex(e->type) && is_complex(to));
         if (!fits) fail("KP-P033", fmt::format("the operator gives {} for a place of {}; cast it: {}(...)", name_of(e->type), name_of(to), name_of(to)), e->span);
         out.updates.push_back({field, converted(e, to)});
       } catch (const SyntaxFault& f) {
@@ -365,6 +381,7 @@ class StatementChecker {
   std::size_t& operator_node_count_;
   Statement out_;
   ExpressionScope scope_;
+  std::vector<std::int64_t> weights_;  ///< of the variables bound so far: operations that each stands for
 };
 
 }  // namespace

@@ -95,6 +95,10 @@ ScalarValue evaluate(const Expr& e, const EvaluationContext& context) {
   }
 }
 
+EvaluationFault rank_outside_group(const char* what, std::int64_t rank, std::int64_t size, Span span) {
+  return {"KP-P057", fmt::format("the {} {} is not among the group's ranks 0 to {}", what, rank, size - 1), span, "a filter in the where-list can leave it out"};
+}
+
 std::int64_t evaluate_index(const Expr& e, const EvaluationContext& context) { return evaluate(e, context).as_integer(); }
 
 SubscriptRange slice_range(std::int64_t lo, std::int64_t hi, std::int64_t step) {

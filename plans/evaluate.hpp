@@ -39,6 +39,9 @@ struct EvaluationFault {
   std::string advice = {};  ///< what to do about it; stands behind the environment
 };
 
+/// A rank expression gave a number that is no rank of the group; `what` is sender or receiver.
+EvaluationFault rank_outside_group(const char* what, std::int64_t rank, std::int64_t size, Span span);
+
 /// The most elements a buffer may have: far above any memory, far below overflow in 64 bits.
 inline constexpr std::int64_t largest_element_count = std::int64_t{1} << 46;
 

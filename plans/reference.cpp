@@ -153,8 +153,7 @@ class Interpreter {
 
   static void check_rank(const Expr& e, std::int64_t rank, const std::vector<std::size_t>& members, const char* what) {
     if (rank >= 0 && rank < static_cast<std::int64_t>(members.size())) return;
-    throw EvaluationFault{"KP-P057", fmt::format("the {} {} is not among the group's ranks 0 to {}", what, rank, static_cast<std::int64_t>(members.size()) - 1), e.span,
-                          "a filter in the where-list can leave it out"};
+    throw rank_outside_group(what, rank, static_cast<std::int64_t>(members.size()), e.span);
   }
 
   void read_values(const Reduction& r, const EvaluationContext& at_sender, Transfer& t) {

@@ -112,7 +112,7 @@ class PatternFinder {
       const bool is_known = c.kind == ClauseKind::binding ? formula_.is_single(*c.expression, f.box) : f.box.sets[v + 1].is_known && f.box.positions[v + 1].count == 1;
       if (is_known) environment += fmt::format("{}{} = {}", environment.empty() ? "" : ", ", s_.variables[v].name, to_text(variables[v]));
     }
-    const std::string message = fmt::format("{} when {}{}rank {}", f.fault.message, environment, environment.empty() ? "" : ", ", state.rank);
+    const std::string message = fmt::format("{} when {}{}rank {}{}{}", f.fault.message, environment, environment.empty() ? "" : ", ", state.rank, f.fault.advice.empty() ? "" : "; ", f.fault.advice);
     if (f.fault.code == "KP-R001") throw RunError(f.fault.code, fmt::format("plan {}, statement {}: {}", bound_.model->name, s_.name, message));
     throw error_in(*bound_.model, s_, f.fault.span, f.fault.code, message);
   }
@@ -147,7 +147,7 @@ class PatternFinder {
       bool is_complete = true;
       const auto box = solver_.find(outside, formula_.mask_of(decider), bound_.state.rank, std::int64_t{1} << 22, is_complete);
       if (!box) continue;
-      throw SolverFault{{"KP-P057", fmt::format("the {} is {}, and the group has the ranks 0 to {}; a filter can leave it out", s_.is_pull ? "receiver" : "sender", formula_.range_of(decider, *box).lo, bound_.state.size - 1), decider.span}, *box};
+      throw SolverFault{rank_outside_group(s_.is_pull ? "receiver" : "sender", formula_.range_of(decider, *box).lo, bound_.state.size, decider.span), *box};
     }
   }
 

@@ -174,7 +174,7 @@ std::vector<Solution> Solver::solve(const Question& q) const {
   search.emit = [&](const Box& box) {
     const std::int64_t peer = i_decide ? formula_.range_of(other, box).lo : formula_.range_of_number(0, box).lo;
     if (peer < 0 || peer >= size)
-      throw SolverFault{{"KP-P057", fmt::format("the {} is {}, and the group has the ranks 0 to {}; a filter can leave it out", s.is_pull ? "sender" : "receiver", peer, size - 1), other.span}, box};
+      throw SolverFault{rank_outside_group(s.is_pull ? "sender" : "receiver", peer, size, other.span), box};
     out.push_back({peer, box});
     return true;
   };

@@ -14,9 +14,9 @@ namespace {
 /// Numbers and booleans stand for themselves where an expression is expected.
 SourceText expression_text(const JsonPlace& place) {
   switch (place.value->kind) {
-    case JsonKind::boolean: return {place.value->boolean ? "true" : "false", place.origin(), false};
-    case JsonKind::integer: return {std::to_string(place.value->integer), place.origin(), false};
-    case JsonKind::real: return {to_text(ScalarValue::real(place.value->real)), place.origin(), false};
+    case JsonKind::boolean: return {place.value->boolean ? "true" : "false", place.origin(), 0};
+    case JsonKind::integer: return {std::to_string(place.value->integer), place.origin(), 0};
+    case JsonKind::real: return {to_text(ScalarValue::real(place.value->real)), place.origin(), 0};
     default: return place.text();
   }
 }

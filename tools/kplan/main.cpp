@@ -8,7 +8,6 @@
 #include "tools/kplan/commands.hpp"
 
 namespace kplan::cli {
-
 namespace {
 
 int dispatch(const Options& options) {
