@@ -24,5 +24,5 @@ case_a_check_says_which_ranks_it_looked_at() {
 
 case_a_mistake_on_a_far_rank_is_found() {
   sed 's/r \/ py + 1 < px/r \/ py < px/' "$examples/halo-2d.json" >far.json
-  expect 2 check far.json --ranks 100000 && complains "the group has the ranks 0 to 99999"
+  expect 2 check far.json --ranks 100000 && complains "the receiver 100000" && complains "ranks 0 to 99999"
 }
