@@ -1,5 +1,5 @@
-// How it works: each rank's part is a JSON text (small, self-describing), exchanged by the transport's all-gather. Every
-// rank reads the parts in rank order and comes to the same verdict.
+// How it works: each rank's part is a JSON text (small, self-describing), exchanged by the transport's all-gather.
+// Every rank reads the parts in rank order and comes to the same verdict.
 #include "engine/agreement.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,9 @@ using Json = nlohmann::json;
 
 Json failure_json(const std::exception_ptr& failure) {
   if (!failure) return nullptr;
-  const auto entry = [](const char* kind, const Error& e) { return Json{{"kind", kind}, {"code", e.code()}, {"what", e.what()}}; };
+  const auto entry = [](const char* kind, const Error& e) {
+    return Json{{"kind", kind}, {"code", e.code()}, {"what", e.what()}};
+  };
   try {
     std::rethrow_exception(failure);
   } catch (const PlanError& e) {
@@ -53,7 +55,9 @@ Json failure_json(const std::exception_ptr& failure) {
 
 std::vector<Json> exchange(transport::Transport& transport, const Json& mine, transport::Clock::time_point deadline) {
   std::vector<Json> out;
-  for (const std::string& text : transport.allgather(mine.dump(-1, ' ', false, Json::error_handler_t::replace), deadline)) out.push_back(Json::parse(text));
+  for (const std::string& text :
+       transport.allgather(mine.dump(-1, ' ', false, Json::error_handler_t::replace), deadline))
+    out.push_back(Json::parse(text));
   return out;
 }
 
@@ -69,16 +73,20 @@ std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_
   const PlanModel& plan = *bound.model;
   std::vector<Fact> out{{"the plan", fmt::format("{} ({})", plan.name, plan_digest)}};
   for (std::size_t k = 0; k < plan.parameters.size(); ++k)
-    if (plan.parameters[k].is_uniform && !plan.parameters[k].is_varying) out.push_back({fmt::format("uniform parameter `{}`", plan.parameters[k].name), to_text(bound.state.parameters[k])});
+    if (plan.parameters[k].is_uniform && !plan.parameters[k].is_varying)
+      out.push_back(
+          {fmt::format("uniform parameter `{}`", plan.parameters[k].name), to_text(bound.state.parameters[k])});
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
     if (!plan.buffers[b].is_uniform || !bound.state.contents[b]) continue;
     const std::size_t bytes = static_cast<std::size_t>(bound.state.layouts[b].extent) * plan.buffers[b].type.size_bytes;
-    out.push_back({fmt::format("uniform buffer `{}`", plan.buffers[b].name), fmt::format("contents with the hash {:016x}", XXH3_64bits(bound.state.contents[b], bytes))});
+    out.push_back({fmt::format("uniform buffer `{}`", plan.buffers[b].name),
+                   fmt::format("contents with the hash {:016x}", XXH3_64bits(bound.state.contents[b], bytes))});
   }
   return out;
 }
 
-void agree(transport::Transport& transport, const std::vector<Fact>& facts, const std::exception_ptr& failure, transport::Clock::time_point deadline) {
+void agree(transport::Transport& transport, const std::vector<Fact>& facts, const std::exception_ptr& failure,
+           transport::Clock::time_point deadline) {
   Json mine{{"failure", failure_json(failure)}, {"facts", Json::array()}};
   for (const Fact& f : facts) mine["facts"].push_back({f.what, f.value});
   const std::vector<Json> parts = exchange(transport, mine, deadline);
@@ -89,13 +97,17 @@ void agree(transport::Transport& transport, const std::vector<Fact>& facts, cons
     for (std::size_t k = 0; k < std::min(first.size(), other.size()); ++k) {
       if (first[k] == other[k]) continue;
       const std::string what = first[k][0], a = first[k][1], b = other[k][1];
-      if (k == 0) throw PlanError("KP-A001", fmt::format("the ranks compile different plans: {} on rank 0, {} on rank {}", a, b, rank));
-      throw PlanError("KP-A002", fmt::format("{} differs between ranks: {} on rank 0, {} on rank {}", what, a, b, rank));
+      if (k == 0)
+        throw PlanError("KP-A001",
+                        fmt::format("the ranks compile different plans: {} on rank 0, {} on rank {}", a, b, rank));
+      throw PlanError("KP-A002",
+                      fmt::format("{} differs between ranks: {} on rank 0, {} on rank {}", what, a, b, rank));
     }
   }
 }
 
-void agree_on_messages(transport::Transport& transport, const Schedule* schedule, const PlanModel& plan, const std::exception_ptr& failure, transport::Clock::time_point deadline) {
+void agree_on_messages(transport::Transport& transport, const Schedule* schedule, const PlanModel& plan,
+                       const std::exception_ptr& failure, transport::Clock::time_point deadline) {
   Json mine{{"failure", failure_json(failure)}, {"messages", Json::array()}};
   if (schedule && !failure)
     for (const StatementSchedule& s : schedule->statements) {
@@ -103,7 +115,8 @@ void agree_on_messages(transport::Transport& transport, const Schedule* schedule
       const bool is_claimed = s.knowledge.knowledge == KnowledgeClass::corresponding;
       for (const bool sends : {true, false})
         for (const Message& m : sends ? s.sends : s.receives)
-          mine["messages"].push_back({s.statement, sends ? schedule->rank : m.peer, sends ? m.peer : schedule->rank, sends, m.element_count, is_claimed ? m.digest : 0});
+          mine["messages"].push_back({s.statement, sends ? schedule->rank : m.peer, sends ? m.peer : schedule->rank,
+                                      sends, m.element_count, is_claimed ? m.digest : 0});
     }
   const std::vector<Json> parts = exchange(transport, mine, deadline);
   throw_first_failure(parts, failure);
@@ -122,9 +135,16 @@ void agree_on_messages(transport::Transport& transport, const Schedule* schedule
     const auto& [number, sender, receiver] = key;
     if (e.sent == e.received && e.sent_digest == e.received_digest) continue;
     const Statement& s = plan.statements[static_cast<std::size_t>(number)];
-    const std::string message = e.sent != e.received ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", sender, e.sent, receiver, e.received)
-                                                     : fmt::format("rank {} and rank {} disagree about the where-bound values of the {} elements between them", sender, receiver, e.sent);
-    throw error_in(plan, s, {}, "KP-A003", fmt::format("statement {}: {}; {}", s.name, message, s.claimed ? "the claim of corresponding knowledge is wrong" : "the sizes of its slices must match"));
+    const std::string message =
+        e.sent != e.received
+            ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", sender, e.sent, receiver,
+                          e.received)
+            : fmt::format("rank {} and rank {} disagree about the where-bound values of the {} elements between them",
+                          sender, receiver, e.sent);
+    throw error_in(plan, s, {}, "KP-A003",
+                   fmt::format("statement {}: {}; {}", s.name, message,
+                               s.claimed ? "the claim of corresponding knowledge is wrong"
+                                         : "the sizes of its slices must match"));
   }
 }
 

@@ -22,10 +22,12 @@ std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_
 
 /// Collective. If `failure` is set here, rethrows it; if it is on another rank, throws the same kind of error with that
 /// rank's number; if a fact differs, PlanError KP-A001 or KP-A002 on every rank, saying which rank has what.
-void agree(transport::Transport& transport, const std::vector<Fact>& facts, const std::exception_ptr& failure, transport::Clock::time_point deadline);
+void agree(transport::Transport& transport, const std::vector<Fact>& facts, const std::exception_ptr& failure,
+           transport::Clock::time_point deadline);
 
 /// Collective. As `agree`, with the messages of statements whose ends work their pattern out from different data: both
 /// ends of each message must have found the same number of elements and the same where-bound values. KP-A003.
-void agree_on_messages(transport::Transport& transport, const Schedule* schedule, const PlanModel& plan, const std::exception_ptr& failure, transport::Clock::time_point deadline);
+void agree_on_messages(transport::Transport& transport, const Schedule* schedule, const PlanModel& plan,
+                       const std::exception_ptr& failure, transport::Clock::time_point deadline);
 
 }  // namespace kplan

@@ -11,23 +11,29 @@ namespace kplan {
 
 ScalarValue scalar_value(const Value& value, Scalar type, const std::string& plan, const std::string& name) {
   const auto fail = [&](const std::string& text) -> ScalarValue {
-    throw PlanError("KP-B013", fmt::format("plan {}: {} was given for `{}`, which is {}", plan, text, name, name_of(type)));
+    throw PlanError("KP-B013",
+                    fmt::format("plan {}: {} was given for `{}`, which is {}", plan, text, name, name_of(type)));
   };
   if (value.is_array()) return fail("an array");
-  if (const auto* b = std::get_if<bool>(&value.scalar())) return type == Scalar::boolean ? ScalarValue::boolean(*b) : fail(*b ? "true" : "false");
+  if (const auto* b = std::get_if<bool>(&value.scalar()))
+    return type == Scalar::boolean ? ScalarValue::boolean(*b) : fail(*b ? "true" : "false");
   if (const auto* i = std::get_if<std::int64_t>(&value.scalar())) {
     const ScalarValue v = ScalarValue::integer(*i);
     if (type == Scalar::boolean) return fail(to_text(v));
-    if (is_integer(type) && (convert(v, type).as_integer() != *i || (is_unsigned_integer(type) && *i < 0))) return fail(to_text(v));
+    if (is_integer(type) && (convert(v, type).as_integer() != *i || (is_unsigned_integer(type) && *i < 0)))
+      return fail(to_text(v));
     return convert(v, type);
   }
-  if (const auto* d = std::get_if<double>(&value.scalar())) return is_real(type) || is_complex(type) ? convert(ScalarValue::real(*d), type) : fail(to_text(ScalarValue::real(*d)));
+  if (const auto* d = std::get_if<double>(&value.scalar()))
+    return is_real(type) || is_complex(type) ? convert(ScalarValue::real(*d), type)
+                                             : fail(to_text(ScalarValue::real(*d)));
   const auto& c = std::get<std::complex<double>>(value.scalar());
   const ScalarValue v = ScalarValue::load(Scalar::c128, &c);
   return is_complex(type) ? convert(v, type) : fail(to_text(v));
 }
 
-BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& values, std::int64_t rank, std::int64_t size) {
+BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& values, std::int64_t rank,
+                        std::int64_t size) {
   BoundValues out;
   RankState& state = out.bound.state;
   state.rank = rank;
@@ -37,7 +43,8 @@ BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& va
     return it == values.end() ? nullptr : &it->second;
   };
   for (const auto& [name, value] : values) {
-    if (std::ranges::count(values, name, [](const auto& v) { return v.first; }) > 1) throw PlanError("KP-B014", fmt::format("plan {}: `{}` was given twice", model->name, name));
+    if (std::ranges::count(values, name, [](const auto& v) { return v.first; }) > 1)
+      throw PlanError("KP-B014", fmt::format("plan {}: `{}` was given twice", model->name, name));
     if (model->find_parameter(name) >= 0 || model->find_buffer(name) >= 0) continue;
     std::vector<std::string> names;
     for (const auto& p : model->parameters) names.push_back(p.name);
@@ -48,7 +55,9 @@ BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& va
     const Value* given = find(p.name);
     if (given) state.parameters.push_back(scalar_value(*given, p.type, model->name, p.name));
     else if (p.default_value) state.parameters.push_back(*p.default_value);
-    else throw PlanError("KP-B012", fmt::format("plan {}: parameter `{}` ({}) has no default and no value was given", model->name, p.name, name_of(p.type)));
+    else
+      throw PlanError("KP-B012", fmt::format("plan {}: parameter `{}` ({}) has no default and no value was given",
+                                             model->name, p.name, name_of(p.type)));
   }
   state.layouts = layouts_of(*model, rank, size, state.parameters);
   out.contents.resize(model->buffers.size());
@@ -57,13 +66,22 @@ BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& va
     const Buffer& buffer = model->buffers[b];
     const Value* given = find(buffer.name);
     if (!given) continue;
-    if (buffer.is_varying) throw PlanError("KP-B015", fmt::format("plan {}: contents were given for buffer `{}`, which is not fixed; bind it instead", model->name, buffer.name));
-    if (!given->is_array()) throw PlanError("KP-B013", fmt::format("plan {}: a number was given for buffer `{}`; give its elements", model->name, buffer.name));
+    if (buffer.is_varying)
+      throw PlanError("KP-B015",
+                      fmt::format("plan {}: contents were given for buffer `{}`, which is not fixed; bind it instead",
+                                  model->name, buffer.name));
+    if (!given->is_array())
+      throw PlanError("KP-B013", fmt::format("plan {}: a number was given for buffer `{}`; give its elements",
+                                             model->name, buffer.name));
     if (buffer.type.is_record() || given->array_type() != buffer.type.scalar)
-      throw PlanError("KP-B013", fmt::format("plan {}: elements of {} were given for buffer `{}` of {}", model->name, name_of(given->array_type()), buffer.name, buffer.type.is_record() ? "records" : name_of(buffer.type.scalar)));
+      throw PlanError("KP-B013", fmt::format("plan {}: elements of {} were given for buffer `{}` of {}", model->name,
+                                             name_of(given->array_type()), buffer.name,
+                                             buffer.type.is_record() ? "records" : name_of(buffer.type.scalar)));
     const std::size_t needed = static_cast<std::size_t>(state.layouts[b].extent) * buffer.type.size_bytes;
     if (given->bytes().size() != needed)
-      throw PlanError("KP-B016", fmt::format("plan {}: {} elements were given for buffer `{}`, which has {} on rank {}", model->name, given->bytes().size() / buffer.type.size_bytes, buffer.name, state.layouts[b].extent, rank));
+      throw PlanError("KP-B016", fmt::format("plan {}: {} elements were given for buffer `{}`, which has {} on rank {}",
+                                             model->name, given->bytes().size() / buffer.type.size_bytes, buffer.name,
+                                             state.layouts[b].extent, rank));
     out.contents[b].assign(given->bytes().begin(), given->bytes().end());
     if (out.contents[b].empty()) out.contents[b].resize(1);  // known, and empty: a null pointer would mean unknown
     state.contents[b] = out.contents[b].data();

@@ -13,7 +13,8 @@ struct BoundValues {
   BoundPlan bound;
   std::vector<std::vector<std::byte>> contents;  ///< by buffer; empty where none is known
 };
-BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& values, std::int64_t rank, std::int64_t size);
+BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& values, std::int64_t rank,
+                        std::int64_t size);
 
 /// A program's value as a scalar of the type, as section 4's conversions allow. Throws PlanError KP-B013.
 ScalarValue scalar_value(const Value& value, Scalar type, const std::string& plan, const std::string& name);

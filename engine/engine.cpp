@@ -33,9 +33,15 @@ struct Executable::State {
     const Layout& layout = runner.program().bound.state.layouts[b];
     const std::size_t needed = static_cast<std::size_t>(layout.extent) * buffer.type.size_bytes;
     if (bytes != needed)
-      throw PlanError("KP-B022", fmt::format("plan {}: buffer `{}` has {} elements of {} bytes on rank {}, {} bytes; memory of {} bytes was given", plan().name, buffer.name, layout.extent,
-                                             buffer.type.size_bytes, runner.program().schedule.rank, needed, bytes));
-    if (runner.is_started()) throw PlanError("KP-B023", fmt::format("plan {}: buffer `{}` cannot be bound during a run; wait() first", plan().name, buffer.name));
+      throw PlanError(
+          "KP-B022",
+          fmt::format(
+              "plan {}: buffer `{}` has {} elements of {} bytes on rank {}, {} bytes; memory of {} bytes was given",
+              plan().name, buffer.name, layout.extent, buffer.type.size_bytes, runner.program().schedule.rank, needed,
+              bytes));
+    if (runner.is_started())
+      throw PlanError("KP-B023", fmt::format("plan {}: buffer `{}` cannot be bound during a run; wait() first",
+                                             plan().name, buffer.name));
     runner.memory()[b] = {memory, bytes};
     is_checked = false;
   }
@@ -64,11 +70,17 @@ struct Executable::State {
     for (std::size_t b = 0; b < memory.size(); ++b) {
       if (!is_read[b] && !is_written[b]) continue;
       if (!memory[b].base && program.bound.state.layouts[b].extent > 0)
-        throw PlanError("KP-B021", fmt::format("plan {}: buffer `{}` is not bound on rank {}; call bind(\"{}\", ...) before the first run", plan().name, plan().buffers[b].name, program.schedule.rank, plan().buffers[b].name));
+        throw PlanError(
+            "KP-B021",
+            fmt::format("plan {}: buffer `{}` is not bound on rank {}; call bind(\"{}\", ...) before the first run",
+                        plan().name, plan().buffers[b].name, program.schedule.rank, plan().buffers[b].name));
       for (std::size_t c = 0; c < memory.size(); ++c) {
         if (c == b || !is_written[b] || !(is_read[c] || is_written[c])) continue;
         if (memory[b].base < memory[c].base + memory[c].bytes && memory[c].base < memory[b].base + memory[b].bytes)
-          throw PlanError("KP-B024", fmt::format("plan {}: buffers `{}` and `{}` are bound to memory that overlaps, and `{}` is written; declare them as one buffer", plan().name, plan().buffers[b].name, plan().buffers[c].name, plan().buffers[b].name));
+          throw PlanError("KP-B024", fmt::format("plan {}: buffers `{}` and `{}` are bound to memory that overlaps, "
+                                                 "and `{}` is written; declare them as one buffer",
+                                                 plan().name, plan().buffers[b].name, plan().buffers[c].name,
+                                                 plan().buffers[b].name));
       }
     }
     is_checked = true;
@@ -84,11 +96,16 @@ void Executable::bind_memory(std::string_view name, Scalar type, std::byte* memo
   const std::size_t b = state_->find_buffer(name);
   const Buffer& buffer = state_->plan().buffers[b];
   if (buffer.type.is_record() || buffer.type.scalar != type)
-    throw PlanError("KP-B025", fmt::format("plan {}: buffer `{}` holds {}, and memory of {} was given{}", state_->plan().name, name, buffer.type.is_record() ? "records" : name_of(buffer.type.scalar), name_of(type), buffer.type.is_record() ? "; bind records with bind_bytes" : ""));
+    throw PlanError(
+        "KP-B025", fmt::format("plan {}: buffer `{}` holds {}, and memory of {} was given{}", state_->plan().name, name,
+                               buffer.type.is_record() ? "records" : name_of(buffer.type.scalar), name_of(type),
+                               buffer.type.is_record() ? "; bind records with bind_bytes" : ""));
   state_->bind(b, memory, bytes);
 }
 
-void Executable::bind_bytes(std::string_view name, std::span<std::byte> memory) { state_->bind(state_->find_buffer(name), memory.data(), memory.size()); }
+void Executable::bind_bytes(std::string_view name, std::span<std::byte> memory) {
+  state_->bind(state_->find_buffer(name), memory.data(), memory.size());
+}
 
 void Executable::set(std::string_view name, const Value& value) {
   const PlanModel& plan = state_->plan();
@@ -96,12 +113,20 @@ void Executable::set(std::string_view name, const Value& value) {
   if (p < 0) {
     std::vector<std::string> names;
     for (const Parameter& x : plan.parameters) names.push_back(x.name);
-    throw PlanError("KP-B011", fmt::format("plan {} has no parameter `{}`{}", plan.name, name, suggestion(name, names)));
+    throw PlanError("KP-B011",
+                    fmt::format("plan {} has no parameter `{}`{}", plan.name, name, suggestion(name, names)));
   }
   const Parameter& parameter = plan.parameters[static_cast<std::size_t>(p)];
-  if (!parameter.is_varying) throw PlanError("KP-B026", fmt::format("plan {}: parameter `{}` is fixed; compile the plan anew, or declare it \"time\": \"varying\"", plan.name, name));
-  if (state_->runner.is_started()) throw PlanError("KP-B023", fmt::format("plan {}: parameter `{}` cannot be set during a run; wait() first", plan.name, name));
-  state_->runner.program().bound.state.parameters[static_cast<std::size_t>(p)] = scalar_value(value, parameter.type, plan.name, parameter.name);
+  if (!parameter.is_varying)
+    throw PlanError(
+        "KP-B026",
+        fmt::format("plan {}: parameter `{}` is fixed; compile the plan anew, or declare it \"time\": \"varying\"",
+                    plan.name, name));
+  if (state_->runner.is_started())
+    throw PlanError("KP-B023",
+                    fmt::format("plan {}: parameter `{}` cannot be set during a run; wait() first", plan.name, name));
+  state_->runner.program().bound.state.parameters[static_cast<std::size_t>(p)] =
+      scalar_value(value, parameter.type, plan.name, parameter.name);
   state_->runner.parameters_changed();
 }
 
@@ -152,10 +177,13 @@ Executable Engine::compile(const Plan& plan, const Values& values) {
   }
   agree_on_messages(transport, program ? &program->schedule : nullptr, *model, failure, deadline());
   open_channels(*program, transport, deadline());
-  auto state = std::make_unique<Executable::State>(Executable::State{std::move(bound), Runner(std::move(*program), state_->transport, state_->timeout)});
+  auto state = std::make_unique<Executable::State>(
+      Executable::State{std::move(bound), Runner(std::move(*program), state_->transport, state_->timeout)});
   for (std::size_t b = 0; b < model->buffers.size(); ++b)
     if (auto& contents = state->values.contents[b]; !contents.empty())
-      state->runner.memory()[b] = {contents.data(), static_cast<std::size_t>(state->runner.program().bound.state.layouts[b].extent) * model->buffers[b].type.size_bytes};
+      state->runner.memory()[b] = {contents.data(),
+                                   static_cast<std::size_t>(state->runner.program().bound.state.layouts[b].extent) *
+                                       model->buffers[b].type.size_bytes};
   return Executable(std::move(state));
 }
 

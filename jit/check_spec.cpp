@@ -60,8 +60,9 @@ void check_apply(const KernelSpec& spec, std::size_t at) {
     ok = ok && in.type == (is_comparison(in.operation) ? Scalar::boolean : type(in.a));
   }
   if (!ok) {
-    fail(spec, "KP-I107", in_text(at) + std::string(name_of(in.operation)) + " does not take " +
-                              std::string(name_of(type(in.a))) + " to " + std::string(name_of(in.type)));
+    fail(spec, "KP-I107",
+         in_text(at) + std::string(name_of(in.operation)) + " does not take " + std::string(name_of(type(in.a))) +
+             " to " + std::string(name_of(in.type)));
   }
   if (in.guard == -1) return;
   check_operand(spec, at, in.guard);
@@ -75,7 +76,8 @@ void check_instruction(const KernelSpec& spec, std::size_t at) {
   switch (in.opcode) {
     case Opcode::load:
       if (in.stream < 0 || static_cast<std::size_t>(in.stream) >= spec.streams.size()) {
-        fail(spec, "KP-I108", in_text(at) + "stream " + std::to_string(in.stream) + " of " + std::to_string(spec.streams.size()));
+        fail(spec, "KP-I108",
+             in_text(at) + "stream " + std::to_string(in.stream) + " of " + std::to_string(spec.streams.size()));
       }
       return;
     case Opcode::constant: return;
@@ -84,8 +86,9 @@ void check_instruction(const KernelSpec& spec, std::size_t at) {
       return;
     case Opcode::position:
       if (in.slot < -1 || in.type != Scalar::i64 || in.position_strides.size() != spec.extents.size()) {
-        fail(spec, "KP-I110", in_text(at) + "a position is an i64 with one stride for each of the " +
-                                  std::to_string(spec.extents.size()) + " dimensions");
+        fail(spec, "KP-I110",
+             in_text(at) + "a position is an i64 with one stride for each of the " +
+                 std::to_string(spec.extents.size()) + " dimensions");
       }
       return;
     case Opcode::apply: return check_apply(spec, at);
@@ -101,10 +104,12 @@ void check_shape(const KernelSpec& spec) {
   if (spec.streams.empty()) fail(spec, "KP-I103", "no target stream");
   for (const Stream& stream : spec.streams) {
     if (stream.strides_bytes.size() != spec.extents.size()) {
-      fail(spec, "KP-I104", std::to_string(stream.strides_bytes.size()) + " strides for " +
-                                std::to_string(spec.extents.size()) + " dimensions");
+      fail(spec, "KP-I104",
+           std::to_string(stream.strides_bytes.size()) + " strides for " + std::to_string(spec.extents.size()) +
+               " dimensions");
     }
-    if (stream.list_stride_bytes != 0 && !spec.has_lists()) fail(spec, "KP-I104", "a list stride where no stream is indexed");
+    if (stream.list_stride_bytes != 0 && !spec.has_lists())
+      fail(spec, "KP-I104", "a list stride where no stream is indexed");
     if (stream.list_stride_bytes == at_run_time) fail(spec, "KP-I104", "a list stride is a literal");
   }
 }
@@ -115,7 +120,8 @@ void check(const KernelSpec& spec) {
   check_shape(spec);
   if (spec.copy_bytes != 0) {
     if (spec.copy_bytes < 0 || spec.streams.size() != 2 || !spec.instructions.empty() || !spec.outputs.empty()) {
-      fail(spec, "KP-I105", "a copy of " + std::to_string(spec.copy_bytes) + " bytes has two streams and no instructions");
+      fail(spec, "KP-I105",
+           "a copy of " + std::to_string(spec.copy_bytes) + " bytes has two streams and no instructions");
     }
     return;
   }
@@ -123,7 +129,8 @@ void check(const KernelSpec& spec) {
   if (spec.outputs.empty()) fail(spec, "KP-I109", "stores nothing");
   for (const Output& out : spec.outputs) {
     if (out.instruction < 0 || static_cast<std::size_t>(out.instruction) >= spec.instructions.size()) {
-      fail(spec, "KP-I109", "stores instruction " + std::to_string(out.instruction) + " of " + std::to_string(spec.instructions.size()));
+      fail(spec, "KP-I109",
+           "stores instruction " + std::to_string(out.instruction) + " of " + std::to_string(spec.instructions.size()));
     }
   }
 }

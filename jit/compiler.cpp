@@ -71,8 +71,10 @@ struct Compiler::State {
     sweep_at = 2 * cache.size() + 1024;
   }
 
-  /// Fills `out` where the cache knows the key; returns the indices of the others. Equal specs of one call are listed once.
-  std::vector<std::size_t> look_up(const std::vector<std::string>& keys, std::vector<std::shared_ptr<const Code>>& out) {
+  /// Fills `out` where the cache knows the key; returns the indices of the others. Equal specs of one call are listed
+  /// once.
+  std::vector<std::size_t> look_up(const std::vector<std::string>& keys,
+                                   std::vector<std::shared_ptr<const Code>>& out) {
     std::vector<std::size_t> missing;
     std::unordered_map<std::string_view, std::size_t> seen;
     std::lock_guard lock(mutex);
@@ -95,7 +97,8 @@ Compiler& Compiler::instance() {
 namespace {
 
 /// Compiles the missing specs as one batch; without a generator the codes have no function.
-std::vector<std::shared_ptr<const Code>> make(std::span<const KernelSpec> specs, const std::vector<std::size_t>& missing) {
+std::vector<std::shared_ptr<const Code>> make(std::span<const KernelSpec> specs,
+                                              const std::vector<std::size_t>& missing) {
   std::vector<std::shared_ptr<const KernelSpec>> owned;
   std::vector<const KernelSpec*> pointers;
   for (std::size_t i : missing) {

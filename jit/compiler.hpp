@@ -42,7 +42,8 @@ class Compiler {
   /// fails. Cost: milliseconds for each spec not seen before, a hash look-up otherwise.
   std::vector<Kernel> compile(std::span<const KernelSpec> specs);
 
-  /// What would be generated for the spec: LLVM IR, or assembly of this machine. Errors: CompilerError when there is no code generator.
+  /// What would be generated for the spec: LLVM IR, or assembly of this machine. Errors: CompilerError when there is no
+  /// code generator.
   std::string listing(const KernelSpec& spec, Listing what);
 
   /// False when KPLAN_JIT=off or the plugin cannot be opened; `why_not` says which.

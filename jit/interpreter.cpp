@@ -94,10 +94,12 @@ void copy(const KernelSpec& spec, const KernelArguments& arguments, Nest& nest) 
   } while (at.next());
 }
 
-std::int64_t position_value(const Instruction& in, const Odometer& at, bool has_lists, const KernelArguments& arguments) {
+std::int64_t position_value(const Instruction& in, const Odometer& at, bool has_lists,
+                            const KernelArguments& arguments) {
   std::uint64_t sum = in.slot >= 0 ? arguments.scalars[2 * in.slot] : 0;
   for (std::size_t d = 0; d < in.position_strides.size(); ++d) {
-    sum += static_cast<std::uint64_t>(in.position_strides[d]) * static_cast<std::uint64_t>(at.positions[d + (has_lists ? 1 : 0)]);
+    sum += static_cast<std::uint64_t>(in.position_strides[d]) *
+           static_cast<std::uint64_t>(at.positions[d + (has_lists ? 1 : 0)]);
   }
   return static_cast<std::int64_t>(sum);
 }

@@ -27,7 +27,8 @@ enum class Opcode : std::uint8_t {
   load,      ///< `type` at `stream`'s element + `offset_bytes`; stream 0 is the target: what it held before
   constant,  ///< `bits`, the object representation of a `type`, low bytes first (c128: real, imaginary)
   scalar,    ///< run-time scalar number `slot`
-  position,  ///< i64: run-time scalar `slot` + sum of `position_strides[d]` * position in dimension d (o does not count)
+  position,  ///< i64: run-time scalar `slot` + sum of `position_strides[d]` * position in dimension d (o does not
+             ///< count)
   apply,     ///< `operation` on the operands, in the wrapping arithmetic of plans/arithmetic.hpp
 };
 
@@ -40,10 +41,10 @@ struct Instruction {
   /// div, mod, ceil_div on integers: the boolean that says whether the division is wanted (-1: always). A zero
   /// divisor that is wanted makes the kernel fail; one that is not gives 0.
   std::int32_t guard = -1;
-  std::int32_t stream = -1;        ///< load
-  std::int64_t offset_bytes = 0;   ///< load
-  std::int32_t slot = -1;          ///< scalar, position
-  std::uint64_t bits[2] = {0, 0};  ///< constant
+  std::int32_t stream = -1;                    ///< load
+  std::int64_t offset_bytes = 0;               ///< load
+  std::int32_t slot = -1;                      ///< scalar, position
+  std::uint64_t bits[2] = {0, 0};              ///< constant
   std::vector<std::int64_t> position_strides;  ///< position: one per dimension
   bool operator==(const Instruction&) const = default;
 };
@@ -57,9 +58,9 @@ struct Output {
 
 /// One array walked by the nest. Elements may lie at any address: no alignment beyond one byte is promised.
 struct Stream {
-  bool is_indexed = false;                   ///< has a list of byte offsets, one for each o
-  std::vector<std::int64_t> strides_bytes;   ///< one per dimension; a literal or `at_run_time`
-  std::int64_t list_stride_bytes = 0;        ///< what one step of o adds, a literal: the packed side of a gather
+  bool is_indexed = false;                  ///< has a list of byte offsets, one for each o
+  std::vector<std::int64_t> strides_bytes;  ///< one per dimension; a literal or `at_run_time`
+  std::int64_t list_stride_bytes = 0;       ///< what one step of o adds, a literal: the packed side of a gather
   bool operator==(const Stream&) const = default;
 };
 
@@ -95,15 +96,16 @@ void check(const KernelSpec& spec);
 
 /// The arguments of one call, in this order, for generated code too.
 struct KernelArguments {
-  std::byte* const* bases;             ///< one per stream; stream 0 first
-  const std::int64_t* const* lists;    ///< one per stream: byte offsets, null when not indexed
-  std::int64_t list_length;            ///< iterations of o; ignored when no stream is indexed
-  const std::int64_t* extents;         ///< one per dimension; read only where the spec says `at_run_time`
-  const std::int64_t* strides_bytes;   ///< stream-major, [stream * dimensions + d]; read only where `at_run_time`
-  const std::uint64_t* scalars;        ///< two words per slot: object representation, low bytes first
+  std::byte* const* bases;            ///< one per stream; stream 0 first
+  const std::int64_t* const* lists;   ///< one per stream: byte offsets, null when not indexed
+  std::int64_t list_length;           ///< iterations of o; ignored when no stream is indexed
+  const std::int64_t* extents;        ///< one per dimension; read only where the spec says `at_run_time`
+  const std::int64_t* strides_bytes;  ///< stream-major, [stream * dimensions + d]; read only where `at_run_time`
+  const std::uint64_t* scalars;       ///< two words per slot: object representation, low bytes first
 };
 
-/// Returns 0, or 1 + the number (in the nest's order, o included) of an iteration with a zero divisor; then the target's contents are not specified.
+/// Returns 0, or 1 + the number (in the nest's order, o included) of an iteration with a zero divisor; then the
+/// target's contents are not specified.
 using KernelFunction = std::uint64_t (*)(const KernelArguments*);
 
 /// Runs a spec without compiling it, element by element, in the nest's order: the oracle of compiled kernels and the

@@ -21,7 +21,8 @@ struct PluginFailure {
 /// What the plugin can do. Not thread-safe: the compiler service makes one call at a time.
 struct CodeGenerator {
   /// Compiles the specs into one batch and writes their functions; returns the batch, or null on failure.
-  void* (*compile)(const KernelSpec* const* specs, std::size_t count, KernelFunction* functions, PluginFailure* failure);
+  void* (*compile)(const KernelSpec* const* specs, std::size_t count, KernelFunction* functions,
+                   PluginFailure* failure);
   /// Frees the code of a batch.
   void (*release)(void* batch);
   /// IR (0) or assembly (1) of the spec; null on failure. The text is freed with `free_text`.
@@ -36,8 +37,8 @@ struct PluginRequest {
   std::uint32_t arguments_bytes = sizeof(KernelArguments);
 };
 
-/// The one function that the plugin exports, under the name `plugin_symbol`. Null when the request is of another build, or the host
-/// cannot be generated code for; `failure` says why.
+/// The one function that the plugin exports, under the name `plugin_symbol`. Null when the request is of another build,
+/// or the host cannot be generated code for; `failure` says why.
 using PluginEntry = const CodeGenerator* (*)(const PluginRequest* request, PluginFailure* failure);
 
 }  // namespace kplan::jit

@@ -25,7 +25,8 @@ std::string own_folder() {
   std::string path = info.dli_fname;
   // A program's own name may be relative to a folder that is no longer the current one.
   char program[4096];
-  const ssize_t length = path.find(".so") == std::string::npos ? readlink("/proc/self/exe", program, sizeof program) : -1;
+  const ssize_t length =
+      path.find(".so") == std::string::npos ? readlink("/proc/self/exe", program, sizeof program) : -1;
   if (length > 0) path.assign(program, static_cast<std::size_t>(length));
   return path.substr(0, path.rfind('/') + 1);
 }

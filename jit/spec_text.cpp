@@ -32,7 +32,8 @@ std::string stream_name(std::size_t s) { return s == 0 ? "target" : "source" + s
 void add_term(std::string& out, std::int64_t stride, const std::string& counter) {
   if (stride == 0) return;
   const bool negative = stride < 0;
-  const std::uint64_t magnitude = negative ? std::uint64_t(0) - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
+  const std::uint64_t magnitude =
+      negative ? std::uint64_t(0) - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
   out += negative ? " - " : " + ";
   if (magnitude != 1) out += std::to_string(magnitude) + "*";
   out += counter;
@@ -58,7 +59,8 @@ class Writer {
     if (spec_.has_lists()) open("o", "list_length", true);
     for (std::size_t d = 0; d < spec_.extents.size(); ++d) {
       const bool literal = spec_.extents[d] != at_run_time;
-      open("i" + std::to_string(d), literal ? std::to_string(spec_.extents[d]) : "extent" + std::to_string(d), !literal);
+      open("i" + std::to_string(d), literal ? std::to_string(spec_.extents[d]) : "extent" + std::to_string(d),
+           !literal);
     }
     if (spec_.copy_bytes != 0) {
       line("memcpy(" + address(0, 0) + ", " + address(1, 0) + ", " + std::to_string(spec_.copy_bytes) + ");");
@@ -66,7 +68,8 @@ class Writer {
     }
     for (std::size_t i = 0; i < uses_.size(); ++i) {
       if (!is_named(i)) continue;
-      line("const " + std::string(name_of(spec_.instructions[i].type)) + " v" + std::to_string(i) + " = " + definition(i) + ";");
+      line("const " + std::string(name_of(spec_.instructions[i].type)) + " v" + std::to_string(i) + " = " +
+           definition(i) + ";");
     }
     for (const Output& out : spec_.outputs) {
       const auto at = static_cast<std::size_t>(out.instruction);
@@ -111,7 +114,9 @@ class Writer {
         add_term(out, stream.strides_bytes[d], counter);
       }
     }
-    if (offset != 0) out += (offset < 0 ? " - " : " + ") + std::to_string(offset < 0 ? 0 - static_cast<std::uint64_t>(offset) : static_cast<std::uint64_t>(offset));
+    if (offset != 0)
+      out += (offset < 0 ? " - " : " + ") +
+             std::to_string(offset < 0 ? 0 - static_cast<std::uint64_t>(offset) : static_cast<std::uint64_t>(offset));
     return out;
   }
   std::string element(Scalar type, std::size_t s, std::int64_t offset) const {
@@ -122,7 +127,8 @@ class Writer {
     if (is_named(i)) return "v" + std::to_string(i);
     std::string text = definition(i);
     const Instruction& in = spec_.instructions[i];
-    const bool compound = (in.opcode == Opcode::apply && !infix(in.operation).empty()) || in.opcode == Opcode::position ||
+    const bool compound = (in.opcode == Opcode::apply && !infix(in.operation).empty()) ||
+                          in.opcode == Opcode::position ||
                           (in.opcode == Opcode::apply && in.operation == Operation::select);
     return inner && compound ? "(" + text + ")" : text;
   }
@@ -136,7 +142,8 @@ class Writer {
       case Opcode::scalar: return "scalar" + std::to_string(in.slot);
       case Opcode::position: {
         std::string out = in.slot >= 0 ? "scalar" + std::to_string(in.slot) : "0";
-        for (std::size_t d = 0; d < in.position_strides.size(); ++d) add_term(out, in.position_strides[d], "i" + std::to_string(d));
+        for (std::size_t d = 0; d < in.position_strides.size(); ++d)
+          add_term(out, in.position_strides[d], "i" + std::to_string(d));
         return out;
       }
       case Opcode::apply: break;

@@ -27,7 +27,8 @@ void put(ScalarValue& v, T x) {
 }
 
 template <class T>
-inline constexpr bool is_complex_type = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+inline constexpr bool is_complex_type =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
 /// Calls f with a value of the C++ type of `s`.
 template <class F>
@@ -226,9 +227,9 @@ std::string shortest(T x) {
 
 std::string_view name_of(Operation op) {
   static constexpr std::string_view names[] = {
-      "convert", "neg", "bit_not", "logical_not", "add", "sub", "mul", "div", "mod", "ceil_div",
-      "min", "max", "bit_and", "bit_or", "bit_xor", "shl", "shr", "eq", "ne", "lt",
-      "le", "gt", "ge", "select", "abs", "log2", "pow2", "popcount", "sqrt"};
+      "convert", "neg", "bit_not", "logical_not", "add",     "sub",  "mul",  "div",      "mod", "ceil_div",
+      "min",     "max", "bit_and", "bit_or",      "bit_xor", "shl",  "shr",  "eq",       "ne",  "lt",
+      "le",      "gt",  "ge",      "select",      "abs",     "log2", "pow2", "popcount", "sqrt"};
   return names[static_cast<int>(op)];
 }
 

@@ -19,17 +19,29 @@ __extension__ typedef __int128 Wide;
 enum class Operation : std::uint8_t {
   convert,  ///< one operand of any type to the result type: C++'s conversion; real to integer truncates and
             ///< saturates, NaN becomes 0; anything to bool is `!= 0`; real to complex has imaginary part 0
-  neg, bit_not, logical_not,
-  add, sub, mul,
-  div,      ///< integers: floor division; a negative divisor too (as in Python). Real, complex: the quotient
-  mod,      ///< integers: a - b * div(a, b); has the sign of b
+  neg,
+  bit_not,
+  logical_not,
+  add,
+  sub,
+  mul,
+  div,  ///< integers: floor division; a negative divisor too (as in Python). Real, complex: the quotient
+  mod,  ///< integers: a - b * div(a, b); has the sign of b
   ceil_div,
-  min,      ///< b < a ? b : a
-  max,      ///< a < b ? b : a
-  bit_and, bit_or, bit_xor,
-  shl, shr,                ///< integers: the count modulo the width; shr of a signed value keeps its sign
-  eq, ne, lt, le, gt, ge,  ///< two operands of one type, the result is boolean; complex: eq and ne only
-  select,                  ///< boolean, a, b: a if true
+  min,  ///< b < a ? b : a
+  max,  ///< a < b ? b : a
+  bit_and,
+  bit_or,
+  bit_xor,
+  shl,
+  shr,  ///< integers: the count modulo the width; shr of a signed value keeps its sign
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,      ///< two operands of one type, the result is boolean; complex: eq and ne only
+  select,  ///< boolean, a, b: a if true
   abs,
   log2,      ///< integers: floor of the logarithm; -1 (unsigned: all ones) for arguments below 1
   pow2,      ///< integers: 1 shifted by the argument; 0 where that does not fit the type

@@ -22,7 +22,9 @@ TypeSource type_source(const TypeName& t, const std::string& pointer) {
   out.origin.pointer = pointer;
   out.name = plain(t.name, pointer);
   if (t.name.empty()) {
-    for (const Field& f : t.type.fields) out.fields.push_back({plain(f.name, pointer), plain(std::string(name_of(f.type)), pointer), static_cast<std::int64_t>(f.offset_bytes)});
+    for (const Field& f : t.type.fields)
+      out.fields.push_back({plain(f.name, pointer), plain(std::string(name_of(f.type)), pointer),
+                            static_cast<std::int64_t>(f.offset_bytes)});
     out.size_bytes = static_cast<std::int64_t>(t.type.size_bytes);
   }
   return out;
@@ -67,7 +69,8 @@ struct StatementBuilder::State {
         syntax.op = r.op;
         parts.reductions.push_back(std::move(syntax));
       }
-      if (parts.reductions.empty()) throw PlanError("KP-J013", source.origin.pointer + ": a statement has at least one reduction");
+      if (parts.reductions.empty())
+        throw PlanError("KP-J013", source.origin.pointer + ": a statement has at least one reduction");
       for (const auto& c : clauses) {
         ClauseSyntax syntax;
         syntax.kind = c.kind;
@@ -88,8 +91,10 @@ StatementBuilder::StatementBuilder(std::shared_ptr<State> state) : state_(std::m
 StatementBuilder& StatementBuilder::assign(Expression place, Expression receiver, Expression value, Expression sender) {
   return reduce(std::move(place), std::move(receiver), "assign", std::move(value), std::move(sender));
 }
-StatementBuilder& StatementBuilder::reduce(Expression place, Expression receiver, std::string op, Expression value, Expression sender) {
-  state_->reductions.push_back({std::move(place.text), std::move(receiver.text), std::move(op), std::move(value.text), std::move(sender.text)});
+StatementBuilder& StatementBuilder::reduce(Expression place, Expression receiver, std::string op, Expression value,
+                                           Expression sender) {
+  state_->reductions.push_back(
+      {std::move(place.text), std::move(receiver.text), std::move(op), std::move(value.text), std::move(sender.text)});
   return *this;
 }
 StatementBuilder& StatementBuilder::in(std::initializer_list<std::string> names, std::string set) {
@@ -130,7 +135,9 @@ struct PlanBuilder::State {
   std::vector<std::shared_ptr<StatementBuilder::State>> statements;
 };
 
-PlanBuilder::PlanBuilder(std::string name) : state_(std::make_unique<State>()) { state_->source.name = plain(std::move(name), "/name"); }
+PlanBuilder::PlanBuilder(std::string name) : state_(std::make_unique<State>()) {
+  state_->source.name = plain(std::move(name), "/name");
+}
 PlanBuilder::~PlanBuilder() = default;
 PlanBuilder::PlanBuilder(PlanBuilder&&) noexcept = default;
 PlanBuilder& PlanBuilder::operator=(PlanBuilder&&) noexcept = default;
@@ -143,18 +150,26 @@ PlanBuilder& PlanBuilder::type(std::string name, const ElementType& record) {
 
 PlanBuilder& PlanBuilder::parameter(std::string name, Scalar type, Scope scope, Time time) {
   const std::string pointer = "/parameters/" + name;
-  state_->source.parameters.push_back({plain(std::move(name), pointer), plain(std::string(name_of(type)), pointer), scope == Scope::uniform, time == Time::varying, {}, {pointer, 0, 0}});
+  state_->source.parameters.push_back({plain(std::move(name), pointer),
+                                       plain(std::string(name_of(type)), pointer),
+                                       scope == Scope::uniform,
+                                       time == Time::varying,
+                                       {},
+                                       {pointer, 0, 0}});
   return *this;
 }
 
-PlanBuilder& PlanBuilder::parameter_with_default(std::string name, Scalar type, double default_value, Scope scope, Time time) {
+PlanBuilder& PlanBuilder::parameter_with_default(std::string name, Scalar type, double default_value, Scope scope,
+                                                 Time time) {
   parameter(std::move(name), type, scope, time);
   const ScalarValue real = ScalarValue::real(default_value);
   const ScalarValue whole = convert(real, Scalar::i64);
   // An integer parameter takes an integer default; one that is none is left for the checker to refuse.
   // The first power of two beyond i64 would be taken for its largest value.
   const bool is_whole = is_integer(type) && whole.as_real() == default_value && default_value < 0x1p63;
-  state_->source.parameters.back().default_value = type == Scalar::boolean ? convert(real, Scalar::boolean) : is_whole ? whole : real;
+  state_->source.parameters.back().default_value = type == Scalar::boolean ? convert(real, Scalar::boolean)
+                                                   : is_whole              ? whole
+                                                                           : real;
   return *this;
 }
 
@@ -169,14 +184,16 @@ PlanBuilder& PlanBuilder::buffer(std::string name, TypeName type, std::vector<Ex
   return *this;
 }
 
-PlanBuilder& PlanBuilder::index_buffer(std::string name, TypeName type, std::vector<Expression> shape, Scope scope, Time time) {
+PlanBuilder& PlanBuilder::index_buffer(std::string name, TypeName type, std::vector<Expression> shape, Scope scope,
+                                       Time time) {
   buffer(std::move(name), std::move(type), std::move(shape));
   state_->source.buffers.back().is_uniform = scope == Scope::uniform;
   state_->source.buffers.back().is_varying = time == Time::varying;
   return *this;
 }
 
-PlanBuilder& PlanBuilder::strided_buffer(std::string name, TypeName type, std::vector<Expression> shape, std::vector<Expression> strides) {
+PlanBuilder& PlanBuilder::strided_buffer(std::string name, TypeName type, std::vector<Expression> shape,
+                                         std::vector<Expression> strides) {
   const std::string pointer = "/buffers/" + name + "/strides";
   buffer(std::move(name), std::move(type), std::move(shape));
   state_->source.buffers.back().strides = plain_list(strides, pointer);
@@ -185,7 +202,8 @@ PlanBuilder& PlanBuilder::strided_buffer(std::string name, TypeName type, std::v
 
 PlanBuilder& PlanBuilder::group(std::string name, Expression color, Expression key) {
   const std::string pointer = "/groups/" + name;
-  state_->source.groups.push_back({plain(std::move(name), pointer), plain(std::move(color.text), pointer), plain(std::move(key.text), pointer)});
+  state_->source.groups.push_back(
+      {plain(std::move(name), pointer), plain(std::move(color.text), pointer), plain(std::move(key.text), pointer)});
   return *this;
 }
 

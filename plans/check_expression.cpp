@@ -14,7 +14,9 @@
 namespace kplan {
 namespace {
 
-[[noreturn]] void fail(const char* code, const std::string& message, Span span) { throw ExpressionFault{code, message, span}; }
+[[noreturn]] void fail(const char* code, const std::string& message, Span span) {
+  throw ExpressionFault{code, message, span};
+}
 
 ExprPtr share(Expr e) { return std::make_shared<const Expr>(std::move(e)); }
 
@@ -34,9 +36,7 @@ std::optional<Scalar> scalar_named(std::string_view name) {
   return std::nullopt;
 }
 
-Scalar promoted(Scalar s) {
-  return s == Scalar::boolean || (is_integer(s) && size_of(s) < 4) ? Scalar::i32 : s;
-}
+Scalar promoted(Scalar s) { return s == Scalar::boolean || (is_integer(s) && size_of(s) < 4) ? Scalar::i32 : s; }
 
 /// The type in which two values meet, or nothing.
 std::optional<Scalar> meet(Scalar a, Scalar b) {
@@ -93,7 +93,9 @@ class Checker {
 
   ExprPtr scalar(const Expr& e) const {
     ExprPtr out = check(e);
-    if (out->record) fail("KP-P002", fmt::format("`{}` is a whole record; name a field of it: {}", to_text(e), fields_of(*out->record)), e.span);
+    if (out->record)
+      fail("KP-P002",
+           fmt::format("`{}` is a whole record; name a field of it: {}", to_text(e), fields_of(*out->record)), e.span);
     return out;
   }
 
@@ -171,12 +173,16 @@ class Checker {
       return;
     }
     if (!type.is_record())
-      fail("KP-P007", fmt::format("`{}` has the elements {}, which have no fields", e.name, name_of(type.scalar)), e.span);
+      fail("KP-P007", fmt::format("`{}` has the elements {}, which have no fields", e.name, name_of(type.scalar)),
+           e.span);
     const Field* field = type.find(e.field_name);
     if (!field) {
       std::vector<std::string> names;
       for (const Field& f : type.fields) names.push_back(f.name);
-      fail("KP-P007", fmt::format("the records of `{}` have no field `{}`{}", e.name, e.field_name, suggestion(e.field_name, names)), e.span);
+      fail("KP-P007",
+           fmt::format("the records of `{}` have no field `{}`{}", e.name, e.field_name,
+                       suggestion(e.field_name, names)),
+           e.span);
     }
     out.field = static_cast<int>(field - type.fields.data());
     out.type = field->type;
@@ -184,10 +190,14 @@ class Checker {
 
   ExprPtr element(const Expr& e, int id) const {
     const Buffer& buffer = scope_.plan->buffers[static_cast<std::size_t>(id)];
-    if (!scope_.allows_elements) fail("KP-P004", fmt::format("buffer `{}` cannot stand in {}", e.name, scope_.where), e.span);
+    if (!scope_.allows_elements)
+      fail("KP-P004", fmt::format("buffer `{}` cannot stand in {}", e.name, scope_.where), e.span);
     const std::size_t rank = buffer.shape.size();
     if (e.subscripts.size() > rank || (!e.subscripts.empty() && e.subscripts.size() < rank))
-      fail("KP-P008", fmt::format("`{}` has {} dimension{}, {} subscript{} given", e.name, rank, rank == 1 ? "" : "s", e.subscripts.size(), e.subscripts.size() == 1 ? " is" : "s are"), e.span);
+      fail("KP-P008",
+           fmt::format("`{}` has {} dimension{}, {} subscript{} given", e.name, rank, rank == 1 ? "" : "s",
+                       e.subscripts.size(), e.subscripts.size() == 1 ? " is" : "s are"),
+           e.span);
     Expr out = node(e);
     out.kind = ExprKind::element;
     out.id = id;
@@ -210,12 +220,19 @@ class Checker {
       out.subscripts.push_back(std::move(checked));
     }
     if (has_slice && !scope_.allows_slices)
-      fail("KP-P009", fmt::format("`{}` is {}, where one element is needed", to_text(e), e.subscripts.empty() ? "a whole buffer" : "a slice"), e.span);
+      fail("KP-P009",
+           fmt::format("`{}` is {}, where one element is needed", to_text(e),
+                       e.subscripts.empty() ? "a whole buffer" : "a slice"),
+           e.span);
     if (scope_.is_index) {
       if (out.record || !(is_integer(out.type) || out.type == Scalar::boolean))
         fail("KP-P010", fmt::format("`{}` decides what goes where and so must hold integers", e.name), e.span);
       if (!scope_.plan->source.buffers[static_cast<std::size_t>(id)].is_varying)
-        fail("KP-P011", fmt::format("buffer `{}` decides what goes where and must say so: add \"time\": \"fixed\" or \"time\": \"varying\" to it", e.name), e.span);
+        fail("KP-P011",
+             fmt::format("buffer `{}` decides what goes where and must say so: add \"time\": \"fixed\" or \"time\": "
+                         "\"varying\" to it",
+                         e.name),
+             e.span);
     }
     return leaf(std::move(out));
   }
@@ -224,9 +241,13 @@ class Checker {
   std::pair<ExprPtr, ExprPtr> met(ExprPtr a, ExprPtr b, const Expr& e) const {
     if (a->is_literal && !b->is_literal) a = adapted(std::move(a), b->type);
     else if (b->is_literal && !a->is_literal) b = adapted(std::move(b), a->type);
-    const auto type = a->type == Scalar::boolean && b->type == Scalar::boolean ? Scalar::boolean : meet(a->type, b->type);
+    const auto type =
+        a->type == Scalar::boolean && b->type == Scalar::boolean ? Scalar::boolean : meet(a->type, b->type);
     if (!type)
-      fail("KP-P012", fmt::format("{} and {} have no common type without loss; cast one of them: i64(x) or u64(x)", name_of(a->type), name_of(b->type)), e.span);
+      fail("KP-P012",
+           fmt::format("{} and {} have no common type without loss; cast one of them: i64(x) or u64(x)",
+                       name_of(a->type), name_of(b->type)),
+           e.span);
     const bool is_literal = a->is_literal && b->is_literal;
     a = converted(a, *type);
     b = converted(b, *type);
@@ -256,10 +277,12 @@ class Checker {
     const ScalarValue& a = e->operands[0]->value;
     const ScalarValue& b = e->operands.back()->value;
     // Of constants, shifts and logarithms alone differ between index arithmetic and the arithmetic of values.
-    const bool is_lenient = !e->is_index && (is_shift(e->operation) || e->operation == Operation::log2 || e->operation == Operation::pow2);
+    const bool is_lenient =
+        !e->is_index && (is_shift(e->operation) || e->operation == Operation::log2 || e->operation == Operation::pow2);
     if (is_integer(a.type) && !is_comparison(e->operation) && !is_lenient) {
       try {
-        return constant(ScalarValue::integer(apply_index(e->operation, a.as_integer(), b.as_integer(), e->span)), e->span, true);
+        return constant(ScalarValue::integer(apply_index(e->operation, a.as_integer(), b.as_integer(), e->span)),
+                        e->span, true);
       } catch (const EvaluationFault& f) {
         if (f.code == "KP-R001") fail("KP-P013", f.message, e->span);
         if (f.code == "KP-R003") fail("KP-S003", "this constant does not fit i64", e->span);
@@ -276,22 +299,29 @@ class Checker {
 
   ExprPtr unary(const Expr& e) const {
     ExprPtr a = scalar(*e.operands[0]);
-    if (e.operation == Operation::logical_not) return operation(e.operation, Scalar::boolean, {converted(a, Scalar::boolean)}, e);
+    if (e.operation == Operation::logical_not)
+      return operation(e.operation, Scalar::boolean, {converted(a, Scalar::boolean)}, e);
     if (!a->is_literal) a = converted(a, promoted(a->type));
-    if (e.operation == Operation::bit_not && !is_integer(a->type)) fail("KP-P014", fmt::format("`~` needs an integer, not {}", name_of(a->type)), e.span);
+    if (e.operation == Operation::bit_not && !is_integer(a->type))
+      fail("KP-P014", fmt::format("`~` needs an integer, not {}", name_of(a->type)), e.span);
     return operation(e.operation, a->type, {a}, e);
   }
 
   ExprPtr binary(const Expr& e) const {
     auto [a, b] = met(scalar(*e.operands[0]), scalar(*e.operands[1]), e);
-    const bool is_bitwise = e.operation == Operation::bit_and || e.operation == Operation::bit_or || e.operation == Operation::bit_xor;
+    const bool is_bitwise =
+        e.operation == Operation::bit_and || e.operation == Operation::bit_or || e.operation == Operation::bit_xor;
     if (is_comparison(e.operation)) {
       if (is_complex(a->type) && e.operation != Operation::eq && e.operation != Operation::ne)
         fail("KP-P014", "complex numbers have no order; `==` and `!=` alone compare them", e.span);
       return operation(e.operation, Scalar::boolean, {a, b}, e);
     }
-    if ((is_bitwise && !is_integer(a->type) && a->type != Scalar::boolean) || (e.operation == Operation::mod && !is_integer(promoted(a->type)))) {
-      const char* symbol = e.operation == Operation::mod ? "%" : e.operation == Operation::bit_and ? "&" : e.operation == Operation::bit_or ? "|" : "^";
+    if ((is_bitwise && !is_integer(a->type) && a->type != Scalar::boolean) ||
+        (e.operation == Operation::mod && !is_integer(promoted(a->type)))) {
+      const char* symbol = e.operation == Operation::mod       ? "%"
+                           : e.operation == Operation::bit_and ? "&"
+                           : e.operation == Operation::bit_or  ? "|"
+                                                               : "^";
       fail("KP-P014", fmt::format("`{}` needs integers, not {}", symbol, name_of(a->type)), e.span);
     }
     if (a->type == Scalar::boolean && !is_bitwise) {
@@ -311,7 +341,8 @@ class Checker {
     Expr out = node(e);
     out.kind = ExprKind::conditional;
     if (a->record || b->record) {
-      if (!a->record || !b->record || !(*a->record == *b->record)) fail("KP-P002", "the two choices have different types; both are scalars, or records of one type", e.span);
+      if (!a->record || !b->record || !(*a->record == *b->record))
+        fail("KP-P002", "the two choices have different types; both are scalars, or records of one type", e.span);
       out.record = a->record;
     } else {
       std::tie(a, b) = met(a, b, e);
@@ -331,7 +362,8 @@ class Checker {
     if (const auto type = scalar_named(e.name)) {
       expect_arguments(e, 1, 1);
       const ExprPtr a = scalar(*e.operands[0]);
-      if (is_complex(a->type) && !is_complex(*type)) fail("KP-P014", fmt::format("a complex number cannot become {}", name_of(*type)), e.span);
+      if (is_complex(a->type) && !is_complex(*type))
+        fail("KP-P014", fmt::format("a complex number cannot become {}", name_of(*type)), e.span);
       const ExprPtr out = converted(a->is_literal ? constant(a->value, a->span, false) : a, *type);
       if (scope_.is_index && is_integer(out->type)) return converted(out, Scalar::i64);
       return out;
@@ -369,25 +401,33 @@ class Checker {
   static void expect_arguments(const Expr& e, std::size_t least, std::size_t most) {
     if (e.operands.size() >= least && e.operands.size() <= most) return;
     const std::string count = least == most ? std::to_string(least) : fmt::format("{} to {}", least, most);
-    fail("KP-P016", fmt::format("`{}` takes {} argument{}, not {}", e.name, count, count == "1" ? "" : "s", e.operands.size()), e.span);
+    fail("KP-P016",
+         fmt::format("`{}` takes {} argument{}, not {}", e.name, count, count == "1" ? "" : "s", e.operands.size()),
+         e.span);
   }
 
   ExprPtr apply_function(const Expr& e, const Function& f) const {
     std::vector<ExprPtr> a;
     for (const auto& o : e.operands) a.push_back(scalar(*o));
     if (f.domain == Function::Domain::reals) {
-      if (is_complex(a[0]->type)) fail("KP-P014", fmt::format("`{}` needs a real number, not {}", e.name, name_of(a[0]->type)), e.span);
-      if (!is_real(a[0]->type)) a[0] = a[0]->is_literal ? constant(convert(a[0]->value, Scalar::f64), a[0]->span, true) : converted(a[0], Scalar::f64);
+      if (is_complex(a[0]->type))
+        fail("KP-P014", fmt::format("`{}` needs a real number, not {}", e.name, name_of(a[0]->type)), e.span);
+      if (!is_real(a[0]->type))
+        a[0] = a[0]->is_literal ? constant(convert(a[0]->value, Scalar::f64), a[0]->span, true)
+                                : converted(a[0], Scalar::f64);
       return operation(f.operation, a[0]->type, {a[0]}, e);
     }
-    if (a.size() == 1 && !a[0]->is_literal) a[0] = converted(a[0], scope_.is_index && is_integer(promoted(a[0]->type)) ? Scalar::i64 : promoted(a[0]->type));
+    if (a.size() == 1 && !a[0]->is_literal)
+      a[0] = converted(a[0], scope_.is_index && is_integer(promoted(a[0]->type)) ? Scalar::i64 : promoted(a[0]->type));
     // All arguments in one type: twice over the list, so that the first meets the last too.
     for (int round = 0; round < 2; ++round)
       for (std::size_t k = 1; k < a.size(); ++k) std::tie(a[k - 1], a[k]) = met(a[k - 1], a[k], e);
     for (std::size_t k = 0; k + 1 < a.size(); ++k) a[k] = converted(a[k], a.back()->type);
     const Scalar type = a.back()->type;
-    if (f.domain != Function::Domain::ordered && !is_integer(type)) fail("KP-P014", fmt::format("`{}` needs integers, not {}", e.name, name_of(type)), e.span);
-    if (is_complex(type)) fail("KP-P014", fmt::format("`{}` needs numbers that have an order, not {}", e.name, name_of(type)), e.span);
+    if (f.domain != Function::Domain::ordered && !is_integer(type))
+      fail("KP-P014", fmt::format("`{}` needs integers, not {}", e.name, name_of(type)), e.span);
+    if (is_complex(type))
+      fail("KP-P014", fmt::format("`{}` needs numbers that have an order, not {}", e.name, name_of(type)), e.span);
     if (e.name == "clamp") {
       const ExprPtr above = operation(Operation::max, type, {a[0], a[1]}, e);
       return operation(Operation::min, type, {above, a[2]}, e);
@@ -427,13 +467,20 @@ ExprPtr check_expression(const Expr& parsed, const ExpressionScope& scope) { ret
 ExprPtr check_index(const Expr& parsed, const ExpressionScope& scope, std::string_view what) {
   const ExprPtr e = check_expression(parsed, scope);
   if (e->record || !(is_integer(e->type) || e->type == Scalar::boolean))
-    fail("KP-P017", fmt::format("{} is an integer, `{}` is {}; a real can be cast: i64(x)", what, to_text(parsed), e->record ? "a record" : name_of(e->type)), parsed.span);
+    fail("KP-P017",
+         fmt::format("{} is an integer, `{}` is {}; a real can be cast: i64(x)", what, to_text(parsed),
+                     e->record ? "a record" : name_of(e->type)),
+         parsed.span);
   return converted(e, Scalar::i64);
 }
 
 ExprPtr check_filter(const Expr& parsed, const ExpressionScope& scope) {
   const ExprPtr e = check_expression(parsed, scope);
-  if (e->record || is_complex(e->type)) fail("KP-P018", fmt::format("a filter is true or false, `{}` is {}", to_text(parsed), e->record ? "a record" : name_of(e->type)), parsed.span);
+  if (e->record || is_complex(e->type))
+    fail("KP-P018",
+         fmt::format("a filter is true or false, `{}` is {}", to_text(parsed),
+                     e->record ? "a record" : name_of(e->type)),
+         parsed.span);
   return converted(e, Scalar::boolean);
 }
 

@@ -19,10 +19,10 @@ struct ExpressionScope {
   const ElementType* operand_type = nullptr;  ///< of left and right; null: they have no meaning
   bool allows_elements = true;                ///< elements of buffers
   bool allows_slices = false;
-  bool allows_varying = true;                 ///< varying parameters
+  bool allows_varying = true;  ///< varying parameters
   bool allows_size_and_rank = true;
   bool is_index = true;
-  const char* where = "here";                 ///< for messages
+  const char* where = "here";  ///< for messages
 };
 
 /// A mistake in an expression's meaning; like SyntaxFault, the caller knows the text.

@@ -44,7 +44,8 @@ class PlanChecker {
     std::set<std::string> names;
     for (const auto& st : s.statements) {
       check_title(st.name, "a statement");
-      if (!names.insert(st.name.text).second) fail(st.name.origin, "KP-P042", fmt::format("two statements are called `{}`", st.name.text));
+      if (!names.insert(st.name.text).second)
+        fail(st.name.origin, "KP-P042", fmt::format("two statements are called `{}`", st.name.text));
       plan_->statements.push_back(check_statement(*plan_, st, operator_node_count_));
     }
     return plan_;
@@ -56,21 +57,28 @@ class PlanChecker {
   }
 
   void limit(const char* what, std::size_t count, std::size_t most) const {
-    if (count > most) fail({std::string("/") + what, 0, 0}, "KP-P040", fmt::format("the plan has {} {}, at most {} are read", count, what, most));
+    if (count > most)
+      fail({std::string("/") + what, 0, 0}, "KP-P040",
+           fmt::format("the plan has {} {}, at most {} are read", count, what, most));
   }
 
   /// Plans and statements are called as one likes, as long as a message and a JSON document can hold it.
   void check_title(const SourceText& name, const char* whose) const {
     const std::string& text = name.text;
-    if (text.empty() || text.size() > 200) fail(name.origin, "KP-P041", fmt::format("the name of {} has 1 to 200 bytes, not {}", whose, text.size()));
-    if (!is_json_text(text) || printable(text) != text) fail(name.origin, "KP-P041", fmt::format("the name of {} is UTF-8 text on one line, without control characters", whose));
+    if (text.empty() || text.size() > 200)
+      fail(name.origin, "KP-P041", fmt::format("the name of {} has 1 to 200 bytes, not {}", whose, text.size()));
+    if (!is_json_text(text) || printable(text) != text)
+      fail(name.origin, "KP-P041",
+           fmt::format("the name of {} is UTF-8 text on one line, without control characters", whose));
   }
 
   void declare(const SourceText& name) {
     if (!is_identifier(name.text) || name.text.size() > 200)
       fail(name.origin, "KP-P041", fmt::format("`{}` is no name: a name is a C identifier", name.text));
-    if (is_reserved(name.text)) fail(name.origin, "KP-P041", fmt::format("`{}` has a meaning of its own and cannot be declared", name.text));
-    if (!declared_.insert(name.text).second) fail(name.origin, "KP-P042", fmt::format("`{}` is declared twice", name.text));
+    if (is_reserved(name.text))
+      fail(name.origin, "KP-P041", fmt::format("`{}` has a meaning of its own and cannot be declared", name.text));
+    if (!declared_.insert(name.text).second)
+      fail(name.origin, "KP-P042", fmt::format("`{}` is declared twice", name.text));
   }
 
   /// `names` are those of the types that may stand there besides the scalars.
@@ -80,7 +88,9 @@ class PlanChecker {
       names.emplace_back(name_of(static_cast<Scalar>(k)));
     }
     const std::string hint = suggestion(name.text, names);
-    fail(name.origin, "KP-P043", fmt::format("`{}` is no {}{}", name.text, what, hint.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : hint));
+    fail(name.origin, "KP-P043",
+         fmt::format("`{}` is no {}{}", name.text, what,
+                     hint.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : hint));
   }
 
   ElementType element_type(const TypeSource& t) const {
@@ -95,7 +105,8 @@ class PlanChecker {
     out.size_bytes = 0;
     std::size_t alignment = 1;
     for (const auto& f : t.fields) {
-      if (!is_identifier(f.name.text)) fail(f.name.origin, "KP-P041", fmt::format("`{}` is no name: a name is a C identifier", f.name.text));
+      if (!is_identifier(f.name.text))
+        fail(f.name.origin, "KP-P041", fmt::format("`{}` is no name: a name is a C identifier", f.name.text));
       if (out.find(f.name.text)) fail(f.name.origin, "KP-P042", fmt::format("two fields are called `{}`", f.name.text));
       const Scalar type = scalar(f.type, "type of a field");
       const std::size_t a = alignment_of(type);
@@ -105,16 +116,27 @@ class PlanChecker {
       }
       for (const Field& other : out.fields)
         if (offset < other.offset_bytes + size_of(other.type) && other.offset_bytes < offset + size_of(type))
-          fail(f.name.origin, "KP-P044", fmt::format("the fields `{}` (bytes {} to {}) and `{}` (bytes {} to {}) overlap", other.name, other.offset_bytes, other.offset_bytes + size_of(other.type) - 1, f.name.text, offset, offset + size_of(type) - 1));
-      if (offset + size_of(type) > static_cast<std::size_t>(largest_record_bytes)) fail(f.name.origin, "KP-P044", fmt::format("a record has at most {} bytes, `{}` ends at byte {}", largest_record_bytes, f.name.text, offset + size_of(type)));
+          fail(f.name.origin, "KP-P044",
+               fmt::format("the fields `{}` (bytes {} to {}) and `{}` (bytes {} to {}) overlap", other.name,
+                           other.offset_bytes, other.offset_bytes + size_of(other.type) - 1, f.name.text, offset,
+                           offset + size_of(type) - 1));
+      if (offset + size_of(type) > static_cast<std::size_t>(largest_record_bytes))
+        fail(f.name.origin, "KP-P044",
+             fmt::format("a record has at most {} bytes, `{}` ends at byte {}", largest_record_bytes, f.name.text,
+                         offset + size_of(type)));
       out.fields.push_back({f.name.text, type, offset});
       out.size_bytes = std::max(out.size_bytes, offset + size_of(type));
       alignment = std::max(alignment, a);
     }
     const std::size_t least = out.size_bytes;
-    out.size_bytes = t.size_bytes ? static_cast<std::size_t>(*t.size_bytes) : (least + alignment - 1) / alignment * alignment;
-    if (out.size_bytes < least) fail(t.origin, "KP-P044", fmt::format("the record's fields need {} bytes, its size is given as {}", least, out.size_bytes));
-    if (out.size_bytes > static_cast<std::size_t>(largest_record_bytes)) fail(t.origin, "KP-P044", fmt::format("a record has at most {} bytes, not {}", largest_record_bytes, out.size_bytes));
+    out.size_bytes =
+        t.size_bytes ? static_cast<std::size_t>(*t.size_bytes) : (least + alignment - 1) / alignment * alignment;
+    if (out.size_bytes < least)
+      fail(t.origin, "KP-P044",
+           fmt::format("the record's fields need {} bytes, its size is given as {}", least, out.size_bytes));
+    if (out.size_bytes > static_cast<std::size_t>(largest_record_bytes))
+      fail(t.origin, "KP-P044",
+           fmt::format("a record has at most {} bytes, not {}", largest_record_bytes, out.size_bytes));
     return out;
   }
 
@@ -125,16 +147,23 @@ class PlanChecker {
       const ScalarValue& v = *p.default_value;
       const ScalarValue there = convert(v, out.type);
       const bool fits = v.type == Scalar::boolean ? out.type == Scalar::boolean
-                        : is_integer(v.type)      ? !is_integer(out.type) ? out.type != Scalar::boolean
-                                                                          : there.as_integer() == v.as_integer() && (is_signed_integer(out.type) || v.as_integer() >= 0)
-                        : is_real(v.type)         ? is_real(out.type) || is_complex(out.type)
+                        : is_integer(v.type)      ? !is_integer(out.type)
+                                                        ? out.type != Scalar::boolean
+                                                        : there.as_integer() == v.as_integer() &&
+                                                         (is_signed_integer(out.type) || v.as_integer() >= 0)
+                             : is_real(v.type) ? is_real(out.type) || is_complex(out.type)
                                                   : is_complex(out.type);
       // Larger integers were read as reals.
       const bool is_too_large = is_real(v.type) && is_integer(out.type) && std::fabs(v.as_real()) >= 0x1p63;
-      if (!fits) fail(p.default_origin, "KP-P045", is_too_large ? fmt::format("integers are read up to {}, and the default is larger", INT64_MAX) : fmt::format("the default {} is no value of {}", to_text(v), name_of(out.type)));
+      if (!fits)
+        fail(p.default_origin, "KP-P045",
+             is_too_large ? fmt::format("integers are read up to {}, and the default is larger", INT64_MAX)
+                          : fmt::format("the default {} is no value of {}", to_text(v), name_of(out.type)));
       double parts[2];
       convert(v, Scalar::c128).store(parts);
-      if (!std::isfinite(parts[0]) || !std::isfinite(parts[1])) fail(p.default_origin, "KP-P045", fmt::format("the default {} is not finite, and JSON has no such number", to_text(v)));
+      if (!std::isfinite(parts[0]) || !std::isfinite(parts[1]))
+        fail(p.default_origin, "KP-P045",
+             fmt::format("the default {} is not finite, and JSON has no such number", to_text(v)));
       out.default_value = there;
     }
     plan_->parameters.push_back(std::move(out));
@@ -144,7 +173,11 @@ class PlanChecker {
     try {
       const ExprPtr parsed = parse_expression(text.text);
       node_count_ += node_count(*parsed);
-      if (node_count_ > largest_plan_node_count) throw SyntaxFault{"KP-P040", fmt::format("the shapes and groups up to this one have more than {} operators and operands", largest_plan_node_count), parsed->span};
+      if (node_count_ > largest_plan_node_count)
+        throw SyntaxFault{"KP-P040",
+                          fmt::format("the shapes and groups up to this one have more than {} operators and operands",
+                                      largest_plan_node_count),
+                          parsed->span};
       return check_index(*parsed, scope, what);
     } catch (const SyntaxFault& f) {
       throw error_in(plan_->source.document, text, f.span, f.code, f.message);
@@ -157,9 +190,13 @@ class PlanChecker {
     out.type = element_type(b.type);
     out.is_uniform = b.is_uniform;
     out.is_varying = b.is_varying.value_or(true);
-    if (b.shape.size() > most_dimensions) fail(b.shape_origin, "KP-P046", fmt::format("a buffer has at most {} dimensions, `{}` has {}", most_dimensions, out.name, b.shape.size()));
+    if (b.shape.size() > most_dimensions)
+      fail(b.shape_origin, "KP-P046",
+           fmt::format("a buffer has at most {} dimensions, `{}` has {}", most_dimensions, out.name, b.shape.size()));
     if (b.strides && b.strides->size() != b.shape.size())
-      fail(b.shape_origin, "KP-P046", fmt::format("buffer `{}` has {} dimension{} and {} stride{}", out.name, b.shape.size(), b.shape.size() == 1 ? "" : "s", b.strides->size(), b.strides->size() == 1 ? "" : "s"));
+      fail(b.shape_origin, "KP-P046",
+           fmt::format("buffer `{}` has {} dimension{} and {} stride{}", out.name, b.shape.size(),
+                       b.shape.size() == 1 ? "" : "s", b.strides->size(), b.strides->size() == 1 ? "" : "s"));
     ExpressionScope scope;
     scope.plan = plan_.get();
     scope.allows_elements = false;
@@ -179,14 +216,17 @@ class PlanChecker {
     ExpressionScope scope;
     scope.plan = plan_.get();
     scope.where = "a group";
-    plan_->groups.push_back({g.name.text, index(g.color, scope, "a colour"), index(g.key, scope, "a key"), g.color, g.key});
+    plan_->groups.push_back(
+        {g.name.text, index(g.color, scope, "a colour"), index(g.key, scope, "a key"), g.color, g.key});
   }
 
   /// The meaning of an operator depends on the place it is used on; here only its syntax and name are checked.
   void own_operator(const OperatorSource& o) {
     declare(o.name);
-    static const std::set<std::string, std::less<>> builtin{"assign", "sum", "prod", "band", "bor", "bxor", "land", "lor", "minloc", "maxloc"};
-    if (builtin.contains(o.name.text)) fail(o.name.origin, "KP-P041", fmt::format("`{}` is an operator already", o.name.text));
+    static const std::set<std::string, std::less<>> builtin{"assign", "sum",  "prod", "band",   "bor",
+                                                            "bxor",   "land", "lor",  "minloc", "maxloc"};
+    if (builtin.contains(o.name.text))
+      fail(o.name.origin, "KP-P041", fmt::format("`{}` is an operator already", o.name.text));
     const auto parse = [&](const SourceText& text) {
       try {
         parse_expression(text.text);
@@ -227,11 +267,13 @@ int PlanModel::find_buffer(std::string_view n) const { return find_name(buffers,
 
 std::shared_ptr<const PlanModel> check_plan(PlanSource source) { return PlanChecker(std::move(source)).check(); }
 
-PlanError error_in(const PlanModel& plan, const Statement& s, Span span, const std::string& code, const std::string& message) {
+PlanError error_in(const PlanModel& plan, const Statement& s, Span span, const std::string& code,
+                   const std::string& message) {
   return error_in(plan.source.document, s.text, span, code, message);
 }
 
-ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, const std::vector<std::string>& variables, Scalar to) {
+ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, const std::vector<std::string>& variables,
+                              Scalar to) {
   std::vector<Variable> bound;
   for (const auto& v : variables) bound.push_back({v, Scalar::i64});
   ExpressionScope scope;
@@ -242,7 +284,8 @@ ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, con
   scope.where = "a fill";
   try {
     const ExprPtr e = check_expression(*parse_expression(text.text), scope);
-    if (e->record || (is_complex(e->type) && !is_complex(to))) throw SyntaxFault{"KP-P014", fmt::format("`{}` cannot become {}", text.text, name_of(to)), e->span};
+    if (e->record || (is_complex(e->type) && !is_complex(to)))
+      throw SyntaxFault{"KP-P014", fmt::format("`{}` cannot become {}", text.text, name_of(to)), e->span};
     return converted(e, to);
   } catch (const SyntaxFault& f) {
     throw error_in(plan.source.document, text, f.span, f.code, f.message);

@@ -16,11 +16,14 @@ constexpr std::size_t most_variables = 32, most_reductions = 64, most_clauses = 
 constexpr std::int64_t most_written_out = 5'000;
 
 const std::vector<std::string>& builtin_operators() {
-  static const std::vector<std::string> names{"assign", "sum", "prod", "min", "max", "band", "bor", "bxor", "land", "lor", "minloc", "maxloc"};
+  static const std::vector<std::string> names{"assign", "sum",  "prod", "min", "max",    "band",
+                                              "bor",    "bxor", "land", "lor", "minloc", "maxloc"};
   return names;
 }
 
-[[noreturn]] void fail(const char* code, const std::string& message, Span span) { throw ExpressionFault{code, message, span}; }
+[[noreturn]] void fail(const char* code, const std::string& message, Span span) {
+  throw ExpressionFault{code, message, span};
+}
 
 ExprPtr operand(ExprKind kind, const ElementType& type, int field, Span span) {
   Expr e;
@@ -50,9 +53,11 @@ class StatementChecker {
     out_.claimed = claimed_knowledge();
     try {
       if (source_.syntax.reductions.size() > most_reductions)
-        fail("KP-P020", fmt::format("a statement has at most {} reductions", most_reductions), source_.syntax.reductions[most_reductions].span);
+        fail("KP-P020", fmt::format("a statement has at most {} reductions", most_reductions),
+             source_.syntax.reductions[most_reductions].span);
       if (source_.syntax.clauses.size() > most_clauses)
-        fail("KP-P020", fmt::format("a where-list has at most {} clauses", most_clauses), source_.syntax.clauses[most_clauses].span);
+        fail("KP-P020", fmt::format("a where-list has at most {} clauses", most_clauses),
+             source_.syntax.clauses[most_clauses].span);
       for (const ClauseSyntax& c : source_.syntax.clauses) clause(c);
       for (const ReductionSyntax& r : source_.syntax.reductions) out_.reductions.push_back(reduction(r));
     } catch (const ExpressionFault& f) {
@@ -68,34 +73,51 @@ class StatementChecker {
     if (g != plan_.groups.end()) return static_cast<int>(g - plan_.groups.begin());
     std::vector<std::string> names{"world"};
     for (const auto& group : plan_.groups) names.push_back(group.name);
-    throw error_at(plan_.source.document, source_.group.origin, "KP-P021",
-                   fmt::format("the group `{}` is not declared{}", source_.group.text, suggestion(source_.group.text, names)));
+    throw error_at(
+        plan_.source.document, source_.group.origin, "KP-P021",
+        fmt::format("the group `{}` is not declared{}", source_.group.text, suggestion(source_.group.text, names)));
   }
 
   std::optional<KnowledgeClass> claimed_knowledge() const {
     const std::string& word = source_.knowledge.text;
     if (word.empty()) return std::nullopt;
-    for (const auto c : {KnowledgeClass::global, KnowledgeClass::corresponding, KnowledgeClass::sender, KnowledgeClass::receiver})
+    for (const auto c :
+         {KnowledgeClass::global, KnowledgeClass::corresponding, KnowledgeClass::sender, KnowledgeClass::receiver})
       if (word == name_of(c)) return c;
     throw error_at(plan_.source.document, source_.knowledge.origin, "KP-P022",
                    fmt::format("knowledge is global, corresponding, sender or receiver, not `{}`", word));
   }
 
   void bind(const std::string& name, Scalar type, Span span) {
-    const auto is_taken = [&](const auto& list) { return std::ranges::any_of(list, [&](const auto& x) { return x.name == name; }); };
+    const auto is_taken = [&](const auto& list) {
+      return std::ranges::any_of(list, [&](const auto& x) { return x.name == name; });
+    };
     if (is_taken(out_.variables)) fail("KP-P023", fmt::format("`{}` is bound twice; choose another name", name), span);
     if (is_taken(plan_.parameters) || is_taken(plan_.buffers))
-      fail("KP-P023", fmt::format("`{}` is already a {}; choose another name", name, is_taken(plan_.parameters) ? "parameter" : "buffer"), span);
-    if (out_.variables.size() == most_variables) fail("KP-P020", fmt::format("a statement binds at most {} names", most_variables), span);
+      fail("KP-P023",
+           fmt::format("`{}` is already a {}; choose another name", name,
+                       is_taken(plan_.parameters) ? "parameter" : "buffer"),
+           span);
+    if (out_.variables.size() == most_variables)
+      fail("KP-P020", fmt::format("a statement binds at most {} names", most_variables), span);
     out_.variables.push_back({name, type});
   }
 
   /// Bindings stand for what they are bound to, and that for what it names: written out, they may grow without bound.
   std::int64_t weigh(const Expr& e, Span span) const {
     std::int64_t weight = 0;
-    visit(e, [&](const Expr& x) { weight += x.kind == ExprKind::variable && static_cast<std::size_t>(x.id) < weights_.size() ? weights_[static_cast<std::size_t>(x.id)] : 1; });
+    visit(e, [&](const Expr& x) {
+      weight += x.kind == ExprKind::variable && static_cast<std::size_t>(x.id) < weights_.size()
+                    ? weights_[static_cast<std::size_t>(x.id)]
+                    : 1;
+    });
     if (weight > most_written_out)
-      fail("KP-P061", fmt::format("this stands for {} operations once what is bound in the where-list is written out, at most {} are taken", weight, most_written_out), span);
+      fail(
+          "KP-P061",
+          fmt::format(
+              "this stands for {} operations once what is bound in the where-list is written out, at most {} are taken",
+              weight, most_written_out),
+          span);
     return weight;
   }
 
@@ -119,7 +141,8 @@ class StatementChecker {
         checked.expression = check_expression(*c.expression, scope);
         weights_.resize(out_.variables.size(), 1);
         weights_.push_back(weigh(*checked.expression, c.span));
-        if (checked.expression->record) fail("KP-P002", "a whole record cannot be bound; name a field of it", c.expression->span);
+        if (checked.expression->record)
+          fail("KP-P002", "a whole record cannot be bound; name a field of it", c.expression->span);
         bind(c.names[0], checked.expression->type, c.span);
         checked.variable = static_cast<int>(out_.variables.size()) - 1;
         break;
@@ -158,10 +181,16 @@ class StatementChecker {
       out.kind = Set::Kind::ranks;
       return out;
     }
-    if (is_bare && (name == "world" || std::ranges::any_of(plan_.groups, [&](const Group& g) { return g.name == name; })))
-      fail("KP-P025", fmt::format("the statement is in `{}`, the only group whose name is a set there; `{}` is another", source_.group.text, name), s.span);
-    if (plan_.find_parameter(name) >= 0 || std::ranges::any_of(out_.variables, [&](const Variable& v) { return v.name == name; }))
-      fail("KP-P026", fmt::format("`{}` is one number; a set of numbers up to it is written range({})", name, name), s.span);
+    if (is_bare &&
+        (name == "world" || std::ranges::any_of(plan_.groups, [&](const Group& g) { return g.name == name; })))
+      fail("KP-P025",
+           fmt::format("the statement is in `{}`, the only group whose name is a set there; `{}` is another",
+                       source_.group.text, name),
+           s.span);
+    if (plan_.find_parameter(name) >= 0 ||
+        std::ranges::any_of(out_.variables, [&](const Variable& v) { return v.name == name; }))
+      fail("KP-P026", fmt::format("`{}` is one number; a set of numbers up to it is written range({})", name, name),
+           s.span);
     if (plan_.find_buffer(name) < 0) {
       std::vector<std::string> names{source_.group.text};
       for (const auto& b : plan_.buffers) names.push_back(b.name);
@@ -174,7 +203,8 @@ class StatementChecker {
     if (e->kind == ExprKind::operation) e = e->operands[0];  // the widening to i64; the interpreter of sets widens
     if (std::ranges::any_of(e->subscripts, [](const Subscript& sub) { return !sub.is_slice; }) ||
         (e->subscripts.empty() && plan_.buffers[static_cast<std::size_t>(e->id)].shape.empty()))
-      fail("KP-P026", fmt::format("`{}` is one number; a set is a buffer or a slice of one", to_text(*s.named)), s.span);
+      fail("KP-P026", fmt::format("`{}` is one number; a set is a buffer or a slice of one", to_text(*s.named)),
+           s.span);
     out.buffer = std::move(e);
     return out;
   }
@@ -201,13 +231,19 @@ class StatementChecker {
     scope.where = "a place";
     out.place = check_expression(*r.place, scope);
     if (out.place->kind != ExprKind::element)
-      fail("KP-P027", fmt::format("`{}` is no place: a place is an element or a slice of a buffer", to_text(*r.place)), r.place->span);
+      fail("KP-P027", fmt::format("`{}` is no place: a place is an element or a slice of a buffer", to_text(*r.place)),
+           r.place->span);
     const auto id = static_cast<std::size_t>(out.place->id);
     const BufferSource& buffer = plan_.source.buffers[id];
     if (buffer.is_varying == std::optional(false))
-      fail("KP-P028", fmt::format("buffer `{}` is fixed: its contents decide patterns and cannot be written", buffer.name.text), r.place->span);
+      fail("KP-P028",
+           fmt::format("buffer `{}` is fixed: its contents decide patterns and cannot be written", buffer.name.text),
+           r.place->span);
     if (buffer.is_uniform)
-      fail("KP-P028", fmt::format("buffer `{}` is uniform: a statement writes on some ranks only and would make it differ", buffer.name.text), r.place->span);
+      fail("KP-P028",
+           fmt::format("buffer `{}` is uniform: a statement writes on some ranks only and would make it differ",
+                       buffer.name.text),
+           r.place->span);
     out.place_type = out.place->record ? *out.place->record : ElementType(out.place->type);
   }
 
@@ -217,35 +253,53 @@ class StatementChecker {
     scope.allows_slices = true;
     scope.where = "a value";
     out.value = check_expression(*r.value, scope);
-    const auto type_name = [](const Expr& e) { return e.record ? std::string("a record") : std::string(name_of(e.type)); };
+    const auto type_name = [](const Expr& e) {
+      return e.record ? std::string("a record") : std::string(name_of(e.type));
+    };
     if (out.value->record || out.place->record) {
       if (!out.value->record || !out.place->record || !(*out.value->record == *out.place->record))
-        fail("KP-P029", fmt::format("the value `{}` is {} and the place `{}` is {}; records travel to places of the same type, or field by field",
-                                    to_text(*r.value), type_name(*out.value), to_text(*r.place), out.value->record && out.place->record ? "another record" : type_name(*out.place)), r.value->span);
+        fail("KP-P029",
+             fmt::format("the value `{}` is {} and the place `{}` is {}; records travel to places of the same type, or "
+                         "field by field",
+                         to_text(*r.value), type_name(*out.value), to_text(*r.place),
+                         out.value->record && out.place->record ? "another record" : type_name(*out.place)),
+             r.value->span);
       if (out.value->kind != ExprKind::element)
-        fail("KP-P030", "a whole record is moved as it is; choose it with where-bound names, or move its fields", r.value->span);
+        fail("KP-P030", "a whole record is moved as it is; choose it with where-bound names, or move its fields",
+             r.value->span);
       out.value_type = *out.value->record;
       return;
     }
     const Scalar to = out.place_type.scalar;
     if (out.value->is_literal) {
       const ScalarValue there = convert(out.value->value, to);
-      const bool fits = is_real(out.value->type) ? (is_real(to) || is_complex(to)) : convert(there, Scalar::i64).as_integer() == out.value->value.as_integer();
+      const bool fits = is_real(out.value->type)
+                            ? (is_real(to) || is_complex(to))
+                            : convert(there, Scalar::i64).as_integer() == out.value->value.as_integer();
       if (!fits && is_integer(out.value->type) && (is_integer(to) || to == Scalar::boolean))
-        fail("KP-P029", fmt::format("`{}` does not fit the place `{}`, which is {}; if that is meant, write {}({})", to_text(*r.value), to_text(*r.place), name_of(to), name_of(to), to_text(*r.value)), r.value->span);
+        fail("KP-P029",
+             fmt::format("`{}` does not fit the place `{}`, which is {}; if that is meant, write {}({})",
+                         to_text(*r.value), to_text(*r.place), name_of(to), name_of(to), to_text(*r.value)),
+             r.value->span);
       if (fits) out.value = converted(out.value, to);
     }
     const Scalar from = out.value->type;
     if (!converts_losslessly(from, to))
-      fail("KP-P029", fmt::format("`{}` is {} and the place `{}` is {}, which does not hold every {}; {}", to_text(*r.value), name_of(from), to_text(*r.place), name_of(to), name_of(from),
-                                  is_complex(from) && !is_complex(to) ? "a complex number cannot be cast to it" : fmt::format("if that is meant, write {}({})", name_of(to), to_text(*r.value))), r.value->span);
+      fail("KP-P029",
+           fmt::format("`{}` is {} and the place `{}` is {}, which does not hold every {}; {}", to_text(*r.value),
+                       name_of(from), to_text(*r.place), name_of(to), name_of(from),
+                       is_complex(from) && !is_complex(to)
+                           ? "a complex number cannot be cast to it"
+                           : fmt::format("if that is meant, write {}({})", name_of(to), to_text(*r.value))),
+           r.value->span);
     out.value_type = from;
   }
 
   void op(const ReductionSyntax& r, Reduction& out) {
     if (r.op == "assign") return;
     out.is_assign = false;
-    const auto declared = std::ranges::find(plan_.source.operators, r.op, [](const OperatorSource& o) { return o.name.text; });
+    const auto declared =
+        std::ranges::find(plan_.source.operators, r.op, [](const OperatorSource& o) { return o.name.text; });
     if (declared != plan_.source.operators.end()) return own_operator(*declared, r, out);
     if (std::ranges::find(builtin_operators(), r.op) == builtin_operators().end()) {
       std::vector<std::string> names = builtin_operators();
@@ -259,16 +313,23 @@ class StatementChecker {
   void scalar_operator(const ReductionSyntax& r, Reduction& out) {
     const Scalar type = out.place_type.scalar;
     const auto refuse = [&](std::string_view needs) {
-      fail("KP-P032", fmt::format("the operator `{}` needs {}, the place `{}` is {}", r.op, needs, to_text(*r.place), out.place_type.is_record() ? "a record" : name_of(type)), r.operator_span);
+      fail("KP-P032",
+           fmt::format("the operator `{}` needs {}, the place `{}` is {}", r.op, needs, to_text(*r.place),
+                       out.place_type.is_record() ? "a record" : name_of(type)),
+           r.operator_span);
     };
     if (out.place_type.is_record()) refuse("scalars");
     const ExprPtr left = operand(ExprKind::left, out.place_type, -1, r.operator_span);
     const ExprPtr right = operand(ExprKind::right, out.place_type, -1, r.operator_span);
-    const auto make = [&](Operation o) { out.updates = {{-1, make_operation(o, type, {left, right}, r.operator_span, false)}}; };
+    const auto make = [&](Operation o) {
+      out.updates = {{-1, make_operation(o, type, {left, right}, r.operator_span, false)}};
+    };
     if (r.op == "land" || r.op == "lor") {
       if (is_complex(type)) refuse("numbers or booleans");
       const Operation o = r.op == "land" ? Operation::bit_and : Operation::bit_or;
-      const ExprPtr both = make_operation(o, Scalar::boolean, {converted(left, Scalar::boolean), converted(right, Scalar::boolean)}, r.operator_span, false);
+      const ExprPtr both =
+          make_operation(o, Scalar::boolean, {converted(left, Scalar::boolean), converted(right, Scalar::boolean)},
+                         r.operator_span, false);
       out.updates = {{-1, converted(both, type)}};
       return;
     }
@@ -291,25 +352,35 @@ class StatementChecker {
       return f ? static_cast<int>(f - out.place_type.fields.data()) : -1;
     };
     const int value = field("value"), index = field("index");
-    if (out.place_type.fields.size() != 2 || value < 0 || index < 0 || is_complex(out.place_type.fields[static_cast<std::size_t>(value)].type) ||
+    if (out.place_type.fields.size() != 2 || value < 0 || index < 0 ||
+        is_complex(out.place_type.fields[static_cast<std::size_t>(value)].type) ||
         !is_integer(out.place_type.fields[static_cast<std::size_t>(index)].type))
-      fail("KP-P032", fmt::format("the operator `{}` needs records of two fields, `value` and an integer `index`", r.op), r.operator_span);
+      fail("KP-P032",
+           fmt::format("the operator `{}` needs records of two fields, `value` and an integer `index`", r.op),
+           r.operator_span);
     const Span s = r.operator_span;
     const auto part = [&](ExprKind kind, int f) { return operand(kind, out.place_type, f, s); };
-    const auto boolean = [&](Operation o, ExprPtr a, ExprPtr b) { return make_operation(o, Scalar::boolean, {std::move(a), std::move(b)}, s, false); };
+    const auto boolean = [&](Operation o, ExprPtr a, ExprPtr b) {
+      return make_operation(o, Scalar::boolean, {std::move(a), std::move(b)}, s, false);
+    };
     const Operation better = r.op == "minloc" ? Operation::lt : Operation::gt;
     const ExprPtr is_better = boolean(better, part(ExprKind::right, value), part(ExprKind::left, value));
     const ExprPtr is_tied = boolean(Operation::eq, part(ExprKind::right, value), part(ExprKind::left, value));
     const ExprPtr is_earlier = boolean(Operation::lt, part(ExprKind::right, index), part(ExprKind::left, index));
     const ExprPtr takes = boolean(Operation::bit_or, is_better, boolean(Operation::bit_and, is_tied, is_earlier));
     for (const int f : {value, index})
-      out.updates.push_back({f, make_operation(Operation::select, part(ExprKind::left, f)->type, {takes, part(ExprKind::right, f), part(ExprKind::left, f)}, s, false)});
+      out.updates.push_back({f, make_operation(Operation::select, part(ExprKind::left, f)->type,
+                                               {takes, part(ExprKind::right, f), part(ExprKind::left, f)}, s, false)});
   }
 
   void spend(std::size_t nodes, Span span) {
     operator_node_count_ += nodes;
     if (operator_node_count_ > largest_plan_node_count)
-      fail("KP-P040", fmt::format("written out for every place they are used on, the plan's operators have more than {} operators and operands", largest_plan_node_count), span);
+      fail("KP-P040",
+           fmt::format("written out for every place they are used on, the plan's operators have more than {} operators "
+                       "and operands",
+                       largest_plan_node_count),
+           span);
   }
 
   void own_operator(const OperatorSource& o, const ReductionSyntax& r, Reduction& out) {
@@ -330,21 +401,37 @@ class StatementChecker {
         const ExprPtr parsed = parse_expression(text.text);
         ExprPtr e = check_expression(*parsed, scope);
         nodes = node_count(*parsed) + node_count(*e);
-        if (e->record) fail("KP-P033", fmt::format("`{}` is a whole record, where the operator gives a scalar; name a field of it", to_text(*parsed)), e->span);
-        const bool fits = converts_losslessly(e->type, to) || (is_integer(e->type) && is_integer(to)) || (e->type == Scalar::boolean) ||
-                          (is_real(e->type) && is_real(to)) || (is_integer(e->type) && !is_integer(to) && to != Scalar::boolean) || (is_complex(e->type) && is_complex(to));
-        if (!fits) fail("KP-P033", fmt::format("the operator gives {} for a place of {}; cast it: {}(...)", name_of(e->type), name_of(to), name_of(to)), e->span);
+        if (e->record)
+          fail("KP-P033",
+               fmt::format("`{}` is a whole record, where the operator gives a scalar; name a field of it",
+                           to_text(*parsed)),
+               e->span);
+        const bool fits = converts_losslessly(e->type, to) || (is_integer(e->type) && is_integer(to)) ||
+                          (e->type == Scalar::boolean) || (is_real(e->type) && is_real(to)) ||
+                          (is_integer(e->type) && !is_integer(to) && to != Scalar::boolean) ||
+                          (is_complex(e->type) && is_complex(to));
+        if (!fits)
+          fail("KP-P033",
+               fmt::format("the operator gives {} for a place of {}; cast it: {}(...)", name_of(e->type), name_of(to),
+                           name_of(to)),
+               e->span);
         out.updates.push_back({field, converted(e, to)});
       } catch (const SyntaxFault& f) {
-        throw error_in(plan_.source.document, text, f.span, f.code,
-                       fmt::format("{} (in operator `{}`, used on {} in statement `{}`)", f.message, o.name.text, out.place_type.is_record() ? "a record" : name_of(out.place_type.scalar), out_.name));
+        throw error_in(
+            plan_.source.document, text, f.span, f.code,
+            fmt::format("{} (in operator `{}`, used on {} in statement `{}`)", f.message, o.name.text,
+                        out.place_type.is_record() ? "a record" : name_of(out.place_type.scalar), out_.name));
       }
       spend(nodes, r.operator_span);
     };
     if (!o.fields.empty()) {
       for (const auto& [name, text] : o.fields) {
         const Field* f = out.place_type.is_record() ? out.place_type.find(name.text) : nullptr;
-        if (!f) throw error_at(plan_.source.document, name.origin, "KP-P033", fmt::format("operator `{}` names the field `{}`, which the place of statement `{}` does not have", o.name.text, name.text, out_.name));
+        if (!f)
+          throw error_at(
+              plan_.source.document, name.origin, "KP-P033",
+              fmt::format("operator `{}` names the field `{}`, which the place of statement `{}` does not have",
+                          o.name.text, name.text, out_.name));
         update(text, static_cast<int>(f - out.place_type.fields.data()), f->type);
       }
       return;
@@ -353,15 +440,21 @@ class StatementChecker {
     record_choice(o, r, scope, out);
   }
 
-  /// An operator such as `left.value < right.value ? left : right`: field by field, with whole operands replaced by their fields.
+  /// An operator such as `left.value < right.value ? left : right`: field by field, with whole operands replaced by
+  /// their fields.
   void record_choice(const OperatorSource& o, const ReductionSyntax& r, const ExpressionScope& scope, Reduction& out) {
     ExprPtr whole;
     try {
       whole = check_expression(*parse_expression(o.expression.text), scope);
     } catch (const SyntaxFault& f) {
-      throw error_in(plan_.source.document, o.expression, f.span, f.code, fmt::format("{} (in operator `{}`)", f.message, o.name.text));
+      throw error_in(plan_.source.document, o.expression, f.span, f.code,
+                     fmt::format("{} (in operator `{}`)", f.message, o.name.text));
     }
-    if (!whole->record) fail("KP-P032", fmt::format("the operator `{}` gives one scalar and the place is a record; give an expression for each field", r.op), r.operator_span);
+    if (!whole->record)
+      fail("KP-P032",
+           fmt::format(
+               "the operator `{}` gives one scalar and the place is a record; give an expression for each field", r.op),
+           r.operator_span);
     spend(node_count(*whole) * (1 + out.place_type.fields.size()), r.operator_span);
     for (std::size_t f = 0; f < out.place_type.fields.size(); ++f)
       out.updates.push_back({static_cast<int>(f), field_of(whole, out.place_type, static_cast<int>(f))});

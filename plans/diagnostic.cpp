@@ -8,12 +8,14 @@ namespace kplan {
 
 std::string place_of(const std::string& document, const Origin& origin) {
   std::string out;
-  if (!document.empty()) out += origin.line > 0 ? fmt::format("{}:{}:{}", document, origin.line, origin.column) : document;
+  if (!document.empty())
+    out += origin.line > 0 ? fmt::format("{}:{}:{}", document, origin.line, origin.column) : document;
   if (!origin.pointer.empty()) out += (out.empty() ? "" : " ") + origin.pointer;
   return out.empty() ? out : out + ": ";
 }
 
-PlanError error_at(const std::string& document, const Origin& origin, const std::string& code, const std::string& message) {
+PlanError error_at(const std::string& document, const Origin& origin, const std::string& code,
+                   const std::string& message) {
   return PlanError(code, printable(place_of(document, origin) + message));
 }
 
@@ -22,7 +24,11 @@ namespace {
 /// Length of the UTF-8 sequence at the text's begin; 0 when there is none. Overlong forms pass: they only get printed.
 std::size_t sequence_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80 ? 1 : (lead & 0xe0u) == 0xc0u ? 2 : (lead & 0xf0u) == 0xe0u ? 3 : (lead & 0xf8u) == 0xf0u ? 4 : 0;
+  const std::size_t length = lead < 0x80               ? 1
+                             : (lead & 0xe0u) == 0xc0u ? 2
+                             : (lead & 0xf0u) == 0xe0u ? 3
+                             : (lead & 0xf8u) == 0xf0u ? 4
+                                                       : 0;
   if (length > text.size()) return 0;
   for (std::size_t k = 1; k < length; ++k)
     if ((static_cast<unsigned char>(text[k]) & 0xc0u) != 0x80u) return 0;
@@ -37,8 +43,10 @@ std::string printable(std::string_view message) {
   const auto is_inside = [&](std::size_t p) { return (static_cast<unsigned char>(message[p]) & 0xc0u) == 0x80u; };
   std::size_t cut = message.size(), resume = message.size();
   if (message.size() > longest) {
-    for (cut = kept; cut > 0 && is_inside(cut); --cut) {}
-    for (resume = message.size() - kept; resume < message.size() && is_inside(resume); ++resume) {}
+    for (cut = kept; cut > 0 && is_inside(cut); --cut) {
+    }
+    for (resume = message.size() - kept; resume < message.size() && is_inside(resume); ++resume) {
+    }
   }
   std::string out;
   for (std::size_t p = 0; p < message.size();) {
@@ -90,7 +98,8 @@ std::string place_in(const std::string& document, const SourceText& text, Span s
 
 PlanError error_in(const std::string& document, const SourceText& text, Span span, const std::string& code,
                    const std::string& message) {
-  return PlanError(code, printable(place_in(document, text, span) + message), text.text.empty() ? "" : underline(text.text, span));
+  return PlanError(code, printable(place_in(document, text, span) + message),
+                   text.text.empty() ? "" : underline(text.text, span));
 }
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {

@@ -16,9 +16,11 @@ namespace kplan {
 std::string place_of(const std::string& document, const Origin& origin);
 
 /// An error about a JSON value.
-PlanError error_at(const std::string& document, const Origin& origin, const std::string& code, const std::string& message);
+PlanError error_at(const std::string& document, const Origin& origin, const std::string& code,
+                   const std::string& message);
 
-/// The place of a piece of a text: the column is that of the piece, or of the text where escapes stand before the piece.
+/// The place of a piece of a text: the column is that of the piece, or of the text where escapes stand before the
+/// piece.
 std::string place_in(const std::string& document, const SourceText& text, Span span);
 
 /// An error about a piece of a text, which is shown underlined.

@@ -7,13 +7,16 @@
 namespace kplan {
 namespace {
 
-[[noreturn]] void fault(const char* code, std::string message, Span span) { throw EvaluationFault{code, std::move(message), span}; }
+[[noreturn]] void fault(const char* code, std::string message, Span span) {
+  throw EvaluationFault{code, std::move(message), span};
+}
 
 ScalarValue evaluate_operation(const Expr& e, const EvaluationContext& context) {
   const ScalarValue a = evaluate(*e.operands[0], context);
   const ScalarValue b = e.operands.size() > 1 ? evaluate(*e.operands[1], context) : a;
   const ScalarValue c = e.operands.size() > 2 ? evaluate(*e.operands[2], context) : b;
-  if (e.is_index && e.operation != Operation::convert && e.operation != Operation::select && a.type == Scalar::i64 && !is_comparison(e.operation))
+  if (e.is_index && e.operation != Operation::convert && e.operation != Operation::select && a.type == Scalar::i64 &&
+      !is_comparison(e.operation))
     return ScalarValue::integer(apply_index(e.operation, a.as_integer(), b.as_integer(), e.span));
   ScalarValue out;
   if (!apply(e.operation, e.type, a, b, c, out)) fault("KP-R001", "the divisor is zero", e.span);
@@ -30,12 +33,15 @@ ScalarValue evaluate_element(const Expr& e, const EvaluationContext& context) {
     offset = select(e, context)[0];
   }
   const std::byte* contents = context.state->contents[id];
-  if (!contents) fault("KP-B010", fmt::format("the contents of buffer `{}` are needed here and were not given", e.name), e.span);
-  return ScalarValue::load(e.type, contents + static_cast<std::size_t>(offset) * e.element_bytes + e.field_offset_bytes);
+  if (!contents)
+    fault("KP-B010", fmt::format("the contents of buffer `{}` are needed here and were not given", e.name), e.span);
+  return ScalarValue::load(e.type,
+                           contents + static_cast<std::size_t>(offset) * e.element_bytes + e.field_offset_bytes);
 }
 
 ScalarValue evaluate_operand(const Expr& e, const std::byte* bytes, const EvaluationContext& context) {
-  const std::size_t offset = e.field < 0 ? 0 : context.operand_type->fields[static_cast<std::size_t>(e.field)].offset_bytes;
+  const std::size_t offset =
+      e.field < 0 ? 0 : context.operand_type->fields[static_cast<std::size_t>(e.field)].offset_bytes;
   return ScalarValue::load(e.type, bytes + offset);
 }
 
@@ -49,18 +55,29 @@ std::int64_t apply_index(Operation op, std::int64_t a, std::int64_t b, Span span
     case Operation::sub: overflow = __builtin_sub_overflow(a, b, &r); break;
     case Operation::mul: overflow = __builtin_mul_overflow(a, b, &r); break;
     case Operation::neg: overflow = __builtin_sub_overflow(std::int64_t{0}, a, &r); break;
-    case Operation::abs: overflow = a == INT64_MIN; r = overflow ? 0 : std::abs(a); break;
+    case Operation::abs:
+      overflow = a == INT64_MIN;
+      r = overflow ? 0 : std::abs(a);
+      break;
     case Operation::shl:
-      overflow = b < 0 || b > 63 || a > (INT64_MAX >> std::clamp<std::int64_t>(b, 0, 63)) || a < (INT64_MIN >> std::clamp<std::int64_t>(b, 0, 63));
+      overflow = b < 0 || b > 63 || a > (INT64_MAX >> std::clamp<std::int64_t>(b, 0, 63)) ||
+                 a < (INT64_MIN >> std::clamp<std::int64_t>(b, 0, 63));
       if (!overflow) r = static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
       break;
     case Operation::shr:
-      if (b < 0) throw EvaluationFault{"KP-R002", fmt::format("a value is shifted by {} bits", b), span, "a negative count has no meaning"};
+      if (b < 0)
+        throw EvaluationFault{"KP-R002", fmt::format("a value is shifted by {} bits", b), span,
+                              "a negative count has no meaning"};
       r = a >> std::min<std::int64_t>(b, 63);
       break;
-    case Operation::pow2: overflow = a < 0 || a > 62; r = overflow ? 0 : std::int64_t{1} << a; break;
+    case Operation::pow2:
+      overflow = a < 0 || a > 62;
+      r = overflow ? 0 : std::int64_t{1} << a;
+      break;
     case Operation::log2:
-      if (a < 1) throw EvaluationFault{"KP-R002", fmt::format("the logarithm of {} is asked for", a), span, "log2 takes positive integers"};
+      if (a < 1)
+        throw EvaluationFault{"KP-R002", fmt::format("the logarithm of {} is asked for", a), span,
+                              "log2 takes positive integers"};
       [[fallthrough]];
     default: {
       if (divides(op) && b == -1 && a == INT64_MIN) {
@@ -68,12 +85,16 @@ std::int64_t apply_index(Operation op, std::int64_t a, std::int64_t b, Span span
         break;
       }
       ScalarValue out;
-      if (!apply(op, Scalar::i64, ScalarValue::integer(a), ScalarValue::integer(b), out)) fault("KP-R001", "the divisor is zero", span);
+      if (!apply(op, Scalar::i64, ScalarValue::integer(a), ScalarValue::integer(b), out))
+        fault("KP-R001", "the divisor is zero", span);
       return out.as_integer();
     }
   }
   if (overflow)
-    fault("KP-R003", operand_count(op) == 1 ? fmt::format("index arithmetic overflows 64 bits in {}({})", name_of(op), a) : fmt::format("index arithmetic overflows 64 bits in {}({}, {})", name_of(op), a, b), span);
+    fault("KP-R003",
+          operand_count(op) == 1 ? fmt::format("index arithmetic overflows 64 bits in {}({})", name_of(op), a)
+                                 : fmt::format("index arithmetic overflows 64 bits in {}({}, {})", name_of(op), a, b),
+          span);
   return r;
 }
 
@@ -81,9 +102,14 @@ ScalarValue evaluate(const Expr& e, const EvaluationContext& context) {
   switch (e.kind) {
     case ExprKind::constant: return e.value;
     case ExprKind::operation: return evaluate_operation(e, context);
-    case ExprKind::logical_and: return ScalarValue::boolean(evaluate(*e.operands[0], context).as_boolean() && evaluate(*e.operands[1], context).as_boolean());
-    case ExprKind::logical_or: return ScalarValue::boolean(evaluate(*e.operands[0], context).as_boolean() || evaluate(*e.operands[1], context).as_boolean());
-    case ExprKind::conditional: return evaluate(*e.operands[evaluate(*e.operands[0], context).as_boolean() ? 1 : 2], context);
+    case ExprKind::logical_and:
+      return ScalarValue::boolean(evaluate(*e.operands[0], context).as_boolean() &&
+                                  evaluate(*e.operands[1], context).as_boolean());
+    case ExprKind::logical_or:
+      return ScalarValue::boolean(evaluate(*e.operands[0], context).as_boolean() ||
+                                  evaluate(*e.operands[1], context).as_boolean());
+    case ExprKind::conditional:
+      return evaluate(*e.operands[evaluate(*e.operands[0], context).as_boolean() ? 1 : 2], context);
     case ExprKind::parameter: return context.state->parameters[static_cast<std::size_t>(e.id)];
     case ExprKind::variable: return context.variables[e.id];
     case ExprKind::rank: return ScalarValue::integer(context.state->rank);
@@ -96,10 +122,13 @@ ScalarValue evaluate(const Expr& e, const EvaluationContext& context) {
 }
 
 EvaluationFault rank_outside_group(const char* what, std::int64_t rank, std::int64_t size, Span span) {
-  return {"KP-P057", fmt::format("the {} {} is not among the group's ranks 0 to {}", what, rank, size - 1), span, "a filter in the where-list can leave it out"};
+  return {"KP-P057", fmt::format("the {} {} is not among the group's ranks 0 to {}", what, rank, size - 1), span,
+          "a filter in the where-list can leave it out"};
 }
 
-std::int64_t evaluate_index(const Expr& e, const EvaluationContext& context) { return evaluate(e, context).as_integer(); }
+std::int64_t evaluate_index(const Expr& e, const EvaluationContext& context) {
+  return evaluate(e, context).as_integer();
+}
 
 SubscriptRange slice_range(std::int64_t lo, std::int64_t hi, std::int64_t step) {
   // In 128 bits: the ends may be any integers.
@@ -112,11 +141,15 @@ SubscriptRange slice_range(std::int64_t lo, std::int64_t hi, std::int64_t step) 
 void check_bounds(const Expr& element, std::size_t dimension, const SubscriptRange& range, std::int64_t extent) {
   if (range.count == 0) return;
   const Wide last = static_cast<Wide>(range.first) + static_cast<Wide>(range.count - 1) * range.step;
-  const Wide lowest = range.step > 0 ? static_cast<Wide>(range.first) : last, highest = range.step > 0 ? last : static_cast<Wide>(range.first);
+  const Wide lowest = range.step > 0 ? static_cast<Wide>(range.first) : last,
+             highest = range.step > 0 ? last : static_cast<Wide>(range.first);
   if (lowest >= 0 && highest < extent) return;
   const auto wrong = static_cast<std::int64_t>(std::clamp<Wide>(lowest < 0 ? lowest : highest, INT64_MIN, INT64_MAX));
   const std::string where = element.subscripts.size() > 1 ? fmt::format("along dimension {} ", dimension) : "";
-  fault("KP-P052", fmt::format("index {} is outside the {} element{} {}of `{}`", wrong, extent, extent == 1 ? "" : "s", where, element.name), element.span);
+  fault("KP-P052",
+        fmt::format("index {} is outside the {} element{} {}of `{}`", wrong, extent, extent == 1 ? "" : "s", where,
+                    element.name),
+        element.span);
 }
 
 std::vector<SubscriptRange> subscript_ranges(const Expr& e, const EvaluationContext& context) {
@@ -134,7 +167,8 @@ std::vector<SubscriptRange> subscript_ranges(const Expr& e, const EvaluationCont
     } else {
       const std::int64_t step = s.step ? evaluate_index(*s.step, context) : 1;
       if (step <= 0) fault("KP-P053", fmt::format("the step of a slice is positive, not {}", step), s.step->span);
-      range = slice_range(s.lo ? evaluate_index(*s.lo, context) : 0, s.hi ? evaluate_index(*s.hi, context) : layout.shape[d], step);
+      range = slice_range(s.lo ? evaluate_index(*s.lo, context) : 0,
+                          s.hi ? evaluate_index(*s.hi, context) : layout.shape[d], step);
     }
     check_bounds(e, d, range, layout.shape[d]);
     out.push_back(range);
@@ -149,12 +183,14 @@ std::vector<std::int64_t> select(const Expr& e, const EvaluationContext& context
   Wide count = 1;
   for (const SubscriptRange& r : ranges) count *= r.count;
   if (count == 0) return {};  // before dimensions that are not empty are listed
-  if (count > largest_selection) fault("KP-P055", "the slice has more than 2^30 elements, which cannot be listed one by one", e.span);
+  if (count > largest_selection)
+    fault("KP-P055", "the slice has more than 2^30 elements, which cannot be listed one by one", e.span);
   for (std::size_t d = 0; d < ranges.size(); ++d) {
     std::vector<std::int64_t> next;
     next.reserve(out.size() * static_cast<std::size_t>(ranges[d].count));
     for (const std::int64_t base : out)
-      for (std::int64_t k = 0; k < ranges[d].count; ++k) next.push_back(base + (ranges[d].first + k * ranges[d].step) * layout.strides[d]);
+      for (std::int64_t k = 0; k < ranges[d].count; ++k)
+        next.push_back(base + (ranges[d].first + k * ranges[d].step) * layout.strides[d]);
     out = std::move(next);
   }
   return out;
@@ -192,17 +228,24 @@ SetValues::SetValues(const Set& set, const EvaluationContext& context, Span span
     case Set::Kind::buffer: {
       const Expr& e = *set.buffer;
       const std::byte* contents = context.state->contents[static_cast<std::size_t>(e.id)];
-      if (!contents) fault("KP-B010", fmt::format("the contents of buffer `{}` are needed here and were not given", e.name), e.span);
-      for (const std::int64_t offset : select(e, context)) values_.push_back(ScalarValue::load(e.type, contents + static_cast<std::size_t>(offset) * e.element_bytes + e.field_offset_bytes).as_integer());
+      if (!contents)
+        fault("KP-B010", fmt::format("the contents of buffer `{}` are needed here and were not given", e.name), e.span);
+      for (const std::int64_t offset : select(e, context))
+        values_.push_back(ScalarValue::load(e.type, contents + static_cast<std::size_t>(offset) * e.element_bytes +
+                                                        e.field_offset_bytes)
+                              .as_integer());
       break;
     }
   }
   count_ = static_cast<std::int64_t>(values_.size());
 }
 
-std::int64_t SetValues::operator[](std::int64_t k) const { return values_.empty() ? first_ + k * step_ : values_[static_cast<std::size_t>(k)]; }
+std::int64_t SetValues::operator[](std::int64_t k) const {
+  return values_.empty() ? first_ + k * step_ : values_[static_cast<std::size_t>(k)];
+}
 
-std::vector<Layout> layouts_of(const PlanModel& plan, std::int64_t rank, std::int64_t size, const std::vector<ScalarValue>& parameters) {
+std::vector<Layout> layouts_of(const PlanModel& plan, std::int64_t rank, std::int64_t size,
+                               const std::vector<ScalarValue>& parameters) {
   RankState state;
   state.rank = rank;
   state.size = size;
@@ -215,27 +258,39 @@ std::vector<Layout> layouts_of(const PlanModel& plan, std::int64_t rank, std::in
       try {
         return evaluate_index(*e, context);
       } catch (const EvaluationFault& f) {
-        throw PlanError(f.code, fmt::format("plan {}, buffer `{}`, `{}` on rank {}: {}", plan.name, b.name, text.text, rank, f.message));
+        throw PlanError(f.code, fmt::format("plan {}, buffer `{}`, `{}` on rank {}: {}", plan.name, b.name, text.text,
+                                            rank, f.message));
       }
     };
     layout.element_count = 1;
     for (std::size_t d = 0; d < b.shape.size(); ++d) {
       const std::int64_t extent = evaluate_at(b.shape[d], b.shape_texts[d]);
-      if (extent < 0) throw PlanError("KP-B001", fmt::format("plan {}: buffer `{}` has the extent {} = {} on rank {}; an extent is not negative", plan.name, b.name, b.shape_texts[d].text, extent, rank));
+      if (extent < 0)
+        throw PlanError("KP-B001",
+                        fmt::format("plan {}: buffer `{}` has the extent {} = {} on rank {}; an extent is not negative",
+                                    plan.name, b.name, b.shape_texts[d].text, extent, rank));
       layout.shape.push_back(extent);
-      if (__builtin_mul_overflow(layout.element_count, extent, &layout.element_count) || layout.element_count > largest_element_count)
-        throw PlanError("KP-B002", fmt::format("plan {}: buffer `{}` would have more than 2^46 elements on rank {}", plan.name, b.name, rank));
+      if (__builtin_mul_overflow(layout.element_count, extent, &layout.element_count) ||
+          layout.element_count > largest_element_count)
+        throw PlanError("KP-B002", fmt::format("plan {}: buffer `{}` would have more than 2^46 elements on rank {}",
+                                               plan.name, b.name, rank));
     }
     layout.strides.assign(b.shape.size(), 1);
-    for (std::size_t d = b.shape.size(); d-- > 1;) layout.strides[d - 1] = layout.element_count == 0 ? 1 : layout.strides[d] * layout.shape[d];
+    for (std::size_t d = b.shape.size(); d-- > 1;)
+      layout.strides[d - 1] = layout.element_count == 0 ? 1 : layout.strides[d] * layout.shape[d];
     for (std::size_t d = 0; d < b.strides.size(); ++d) {
       layout.strides[d] = evaluate_at(b.strides[d], b.stride_texts[d]);
       if (layout.strides[d] < 1 || layout.strides[d] > largest_element_count)
-        throw PlanError("KP-B003", fmt::format("plan {}: buffer `{}` has the stride {} = {} on rank {}; strides are positive", plan.name, b.name, b.stride_texts[d].text, layout.strides[d], rank));
+        throw PlanError("KP-B003",
+                        fmt::format("plan {}: buffer `{}` has the stride {} = {} on rank {}; strides are positive",
+                                    plan.name, b.name, b.stride_texts[d].text, layout.strides[d], rank));
     }
     Wide extent = layout.element_count == 0 ? 0 : 1;
-    for (std::size_t d = 0; d < layout.shape.size() && extent > 0; ++d) extent += static_cast<Wide>(layout.shape[d] - 1) * layout.strides[d];
-    if (extent > largest_element_count) throw PlanError("KP-B002", fmt::format("plan {}: buffer `{}` would reach over more than 2^46 elements on rank {}", plan.name, b.name, rank));
+    for (std::size_t d = 0; d < layout.shape.size() && extent > 0; ++d)
+      extent += static_cast<Wide>(layout.shape[d] - 1) * layout.strides[d];
+    if (extent > largest_element_count)
+      throw PlanError("KP-B002", fmt::format("plan {}: buffer `{}` would reach over more than 2^46 elements on rank {}",
+                                             plan.name, b.name, rank));
     layout.extent = static_cast<std::int64_t>(extent);
     out.push_back(std::move(layout));
   }
@@ -255,8 +310,10 @@ struct Enumeration {
 
   bool from(std::size_t c) {
     if (++steps > most_steps)
-      fault("KP-P051", fmt::format("the where-list takes more than {} steps; narrow its sets instead of filtering them", most_steps),
-            s.clauses.empty() ? Span{} : s.clauses[std::min(c, s.clauses.size() - 1)].span);
+      fault(
+          "KP-P051",
+          fmt::format("the where-list takes more than {} steps; narrow its sets instead of filtering them", most_steps),
+          s.clauses.empty() ? Span{} : s.clauses[std::min(c, s.clauses.size() - 1)].span);
     if (c == s.clauses.size()) return f(variables);
     const Clause& clause = s.clauses[c];
     switch (clause.kind) {
@@ -283,7 +340,8 @@ struct Enumeration {
 
 }  // namespace
 
-void for_each_environment(const Statement& s, const RankState& state, const std::function<bool(const std::vector<ScalarValue>&)>& f,
+void for_each_environment(const Statement& s, const RankState& state,
+                          const std::function<bool(const std::vector<ScalarValue>&)>& f,
                           std::vector<ScalarValue>* faulty, int* bound_count, std::int64_t most_steps) {
   Enumeration e{s, f, {}, {}, most_steps};
   e.variables.resize(s.variables.size());

@@ -46,7 +46,8 @@ EvaluationFault rank_outside_group(const char* what, std::int64_t rank, std::int
 inline constexpr std::int64_t largest_element_count = std::int64_t{1} << 46;
 
 /// The layouts of all buffers, from parameters, rank and size. Throws PlanError KP-B0xx.
-std::vector<Layout> layouts_of(const PlanModel& plan, std::int64_t rank, std::int64_t size, const std::vector<ScalarValue>& parameters);
+std::vector<Layout> layouts_of(const PlanModel& plan, std::int64_t rank, std::int64_t size,
+                               const std::vector<ScalarValue>& parameters);
 
 /// Where an expression is evaluated: a rank's state, the where-bound variables, and for operators the operands.
 struct EvaluationContext {
@@ -106,7 +107,8 @@ inline constexpr std::int64_t largest_step_count = std::int64_t{1} << 32;
 
 /// Calls f(variables) for every environment that passes the filters, in order; stops when f returns false. Throws
 /// EvaluationFault with the environment so far in `faulty` when that is not null; KP-P051 after `most_steps`.
-void for_each_environment(const Statement& s, const RankState& state, const std::function<bool(const std::vector<ScalarValue>&)>& f,
+void for_each_environment(const Statement& s, const RankState& state,
+                          const std::function<bool(const std::vector<ScalarValue>&)>& f,
                           std::vector<ScalarValue>* faulty = nullptr, int* bound_count = nullptr,
                           std::int64_t most_steps = largest_step_count);
 

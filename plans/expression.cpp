@@ -13,13 +13,20 @@ struct Infix {
   const char* symbol;
   int level;
 };
-constexpr std::array<Infix, 14> infixes{{{Operation::bit_or, "|", 4}, {Operation::bit_xor, "^", 5},
-                                         {Operation::bit_and, "&", 6}, {Operation::eq, "==", 7},
-                                         {Operation::ne, "!=", 7}, {Operation::lt, "<", 8},
-                                         {Operation::le, "<=", 8}, {Operation::gt, ">", 8},
-                                         {Operation::ge, ">=", 8}, {Operation::add, "+", 9},
-                                         {Operation::sub, "-", 9}, {Operation::mul, "*", 10},
-                                         {Operation::div, "/", 10}, {Operation::mod, "%", 10}}};
+constexpr std::array<Infix, 14> infixes{{{Operation::bit_or, "|", 4},
+                                         {Operation::bit_xor, "^", 5},
+                                         {Operation::bit_and, "&", 6},
+                                         {Operation::eq, "==", 7},
+                                         {Operation::ne, "!=", 7},
+                                         {Operation::lt, "<", 8},
+                                         {Operation::le, "<=", 8},
+                                         {Operation::gt, ">", 8},
+                                         {Operation::ge, ">=", 8},
+                                         {Operation::add, "+", 9},
+                                         {Operation::sub, "-", 9},
+                                         {Operation::mul, "*", 10},
+                                         {Operation::div, "/", 10},
+                                         {Operation::mod, "%", 10}}};
 
 const Infix* infix_of(const Expr& e) {
   if (e.kind == ExprKind::operation)

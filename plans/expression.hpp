@@ -21,21 +21,22 @@ struct Span {
 };
 
 enum class ExprKind : std::uint8_t {
-  constant,      ///< `value`; as parsed, a literal that takes the type of what it meets
-  operation,     ///< `operation` on the operands
-  logical_and,   ///< the right side is evaluated only when it matters
+  constant,     ///< `value`; as parsed, a literal that takes the type of what it meets
+  operation,    ///< `operation` on the operands
+  logical_and,  ///< the right side is evaluated only when it matters
   logical_or,
-  conditional,   ///< c ? a : b, one of a and b is evaluated
+  conditional,  ///< c ? a : b, one of a and b is evaluated
   // as parsed only
-  name,          ///< `name`, with the subscripts of an element or slice
-  call,          ///< `name` of a function or a type, with operands
+  name,  ///< `name`, with the subscripts of an element or slice
+  call,  ///< `name` of a function or a type, with operands
   // as checked only
-  parameter,     ///< parameter number `id`
-  variable,      ///< where-bound variable number `id` of the statement
-  rank,          ///< who evaluates
-  size,          ///< of the statement's group
-  element,       ///< element or slice of buffer number `id`: subscripts, field
-  left, right,   ///< an operator's operands, perhaps a field of them
+  parameter,  ///< parameter number `id`
+  variable,   ///< where-bound variable number `id` of the statement
+  rank,       ///< who evaluates
+  size,       ///< of the statement's group
+  element,    ///< element or slice of buffer number `id`: subscripts, field
+  left,
+  right,  ///< an operator's operands, perhaps a field of them
 };
 
 /// One subscript: an index `lo`, or a slice lo:hi:step, any part of which may be left out.
@@ -47,14 +48,14 @@ struct Subscript {
 struct Expr {
   ExprKind kind = ExprKind::constant;
   Operation operation = Operation::add;
-  bool is_literal = false;   ///< a constant, or arithmetic of constants, that takes the type of what it meets
-  bool is_index = false;     ///< checked: index arithmetic, overflow is an error
+  bool is_literal = false;  ///< a constant, or arithmetic of constants, that takes the type of what it meets
+  bool is_index = false;    ///< checked: index arithmetic, overflow is an error
   int id = -1;
-  int field = -1;            ///< checked: number of the record's field that is meant, -1: the whole element
+  int field = -1;  ///< checked: number of the record's field that is meant, -1: the whole element
   std::size_t element_bytes = 0, field_offset_bytes = 0;  ///< checked element: of the buffer's elements, of the field
   Span span;
   ScalarValue value;
-  Scalar type = Scalar::i64; ///< checked: of the value; meaningless where `record` is not null
+  Scalar type = Scalar::i64;            ///< checked: of the value; meaningless where `record` is not null
   const ElementType* record = nullptr;  ///< checked: the value is a whole record of this type
   std::string name, field_name;
   std::vector<ExprPtr> operands;

@@ -59,7 +59,9 @@ class TreeBuilder {
   using string_t = std::string;
   using binary_t = nlohmann::json::binary_t;
 
-  TreeBuilder(std::string_view text, const char* const* at, JsonValue& root) : text_(text), at_(at) { stack_.push_back(&root); }
+  TreeBuilder(std::string_view text, const char* const* at, JsonValue& root) : text_(text), at_(at) {
+    stack_.push_back(&root);
+  }
 
   bool null() { return add(JsonKind::null, before_word()) != nullptr; }
   bool boolean(bool v) {
@@ -124,7 +126,9 @@ class TreeBuilder {
     }
   }
   std::size_t before_number() const {
-    const auto in_number = [](char c) { return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'; };
+    const auto in_number = [](char c) {
+      return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+    };
     std::size_t p = position();
     if (p > 0 && !in_number(text_[p - 1])) --p;
     while (p > 0 && in_number(text_[p - 1])) --p;
@@ -148,7 +152,8 @@ class TreeBuilder {
   bool open(JsonKind kind) {
     const std::size_t offset = position() - 1;
     if (static_cast<int>(stack_.size()) > largest_document_depth)
-      throw Refusal{"KP-J004", fmt::format("the document is nested deeper than {} levels", largest_document_depth), offset};
+      throw Refusal{"KP-J004", fmt::format("the document is nested deeper than {} levels", largest_document_depth),
+                    offset};
     stack_.push_back(add(kind, offset));
     keys_of_open_.emplace_back();
     return true;
@@ -189,16 +194,20 @@ const JsonValue* JsonValue::find(std::string_view key) const {
 
 JsonDocument::JsonDocument(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {
   line_begins_.push_back(0);
-  for (std::size_t p = text_.find('\n'); p != std::string::npos; p = text_.find('\n', p + 1)) line_begins_.push_back(p + 1);
+  for (std::size_t p = text_.find('\n'); p != std::string::npos; p = text_.find('\n', p + 1))
+    line_begins_.push_back(p + 1);
   try {
     if (text_.size() > largest_document_bytes)
-      throw Refusal{"KP-J002", fmt::format("the document has {} bytes, at most {} are read", text_.size(), largest_document_bytes), 0};
+      throw Refusal{"KP-J002",
+                    fmt::format("the document has {} bytes, at most {} are read", text_.size(), largest_document_bytes),
+                    0};
     // nlohmann takes a NUL byte for the end of the document, whatever follows it.
     if (const std::size_t nul = text_.find('\0'); nul != std::string::npos)
       throw Refusal{"KP-J003", "this is not JSON: a NUL byte stands in it", nul};
     const char* at = text_.data();
     TreeBuilder builder(text_, &at, root_);
-    nlohmann::json::sax_parse(CountingIterator(text_.data(), &at), CountingIterator(text_.data() + text_.size(), &at), &builder);
+    nlohmann::json::sax_parse(CountingIterator(text_.data(), &at), CountingIterator(text_.data() + text_.size(), &at),
+                              &builder);
   } catch (const Refusal& r) {
     throw error_at(name_, origin_of(r.offset, ""), r.code, r.message);
   }
@@ -214,7 +223,8 @@ std::size_t JsonDocument::verbatim_bytes(const JsonValue& string) const {
   const std::string_view written = std::string_view(text_).substr(string.offset + 1);
   const auto [differs, at] = std::ranges::mismatch(string.string, written);
   // The byte that begins an escape still stands where it seems to.
-  return differs == string.string.end() ? std::string::npos : static_cast<std::size_t>(differs - string.string.begin()) + 1;
+  return differs == string.string.end() ? std::string::npos
+                                        : static_cast<std::size_t>(differs - string.string.begin()) + 1;
 }
 
 Origin JsonPlace::origin() const { return document->origin_of(value->offset, pointer); }
@@ -234,8 +244,10 @@ void JsonPlace::fail(const std::string& code, const std::string& message) const 
 }
 
 const JsonPlace& JsonPlace::expect(JsonKind kind) const {
-  if (kind == JsonKind::integer && value->kind == JsonKind::real) fail("KP-J010", fmt::format("an integer of 64 bits is expected here, not the real number {}", value->real));
-  if (value->kind != kind) fail("KP-J010", fmt::format("{} is expected here, not {}", name_of(kind), name_of(value->kind)));
+  if (kind == JsonKind::integer && value->kind == JsonKind::real)
+    fail("KP-J010", fmt::format("an integer of 64 bits is expected here, not the real number {}", value->real));
+  if (value->kind != kind)
+    fail("KP-J010", fmt::format("{} is expected here, not {}", name_of(kind), name_of(value->kind)));
   return *this;
 }
 
@@ -271,7 +283,8 @@ JsonPlace JsonPlace::required(std::string_view key) const {
 
 std::string read_document(const std::string& path) {
   std::error_code ec;
-  if (std::filesystem::is_directory(path, ec)) throw PlanError("KP-J001", fmt::format("{} is a folder, not a file", path));
+  if (std::filesystem::is_directory(path, ec))
+    throw PlanError("KP-J001", fmt::format("{} is a folder, not a file", path));
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) throw PlanError("KP-J001", fmt::format("{} cannot be read: {}", path, std::strerror(errno ? errno : EIO)));
@@ -280,7 +293,8 @@ std::string read_document(const std::string& path) {
   while (in.read(block, sizeof block) || in.gcount() > 0) {
     out.append(block, static_cast<std::size_t>(in.gcount()));
     if (out.size() > largest_document_bytes)
-      throw PlanError("KP-J002", fmt::format("{} is larger than the {} bytes that are read", path, largest_document_bytes));
+      throw PlanError("KP-J002",
+                      fmt::format("{} is larger than the {} bytes that are read", path, largest_document_bytes));
   }
   return out;
 }

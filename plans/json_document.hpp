@@ -27,12 +27,12 @@ class JsonValue {
  public:
   JsonKind kind = JsonKind::null;
   bool boolean = false;
-  std::int64_t integer = 0;      ///< integers that fit; larger ones are real
-  double real = 0;               ///< integers too
+  std::int64_t integer = 0;  ///< integers that fit; larger ones are real
+  double real = 0;           ///< integers too
   std::string string;
-  std::vector<JsonValue> items;  ///< array, object: in the document's order
-  std::vector<std::string> keys; ///< object: of the items
-  std::size_t offset = 0;        ///< byte in the document
+  std::vector<JsonValue> items;   ///< array, object: in the document's order
+  std::vector<std::string> keys;  ///< object: of the items
+  std::size_t offset = 0;         ///< byte in the document
 
   const JsonValue* find(std::string_view key) const;
 };

@@ -14,7 +14,8 @@ namespace {
 SourceText expression_text(const JsonPlace& place) {
   if (place.value->kind == JsonKind::integer) return {std::to_string(place.value->integer), place.origin()};
   if (place.value->kind != JsonKind::string)
-    place.fail("KP-J010", fmt::format("an expression is expected here, as a string or an integer, not {}", name_of(place.value->kind)));
+    place.fail("KP-J010", fmt::format("an expression is expected here, as a string or an integer, not {}",
+                                      name_of(place.value->kind)));
   return place.text();
 }
 
@@ -129,7 +130,9 @@ OperatorSource read_operator(const SourceText& name, const JsonPlace& place) {
   const auto expression = place.member("expression");
   if (const auto native = place.member("native")) out.is_native = native->boolean();
   if (out.is_native == (expression != nullptr))
-    place.fail("KP-J012", "an operator is either an `expression` over left and right, or `native`: true, a C++ function registered with the engine");
+    place.fail("KP-J012",
+               "an operator is either an `expression` over left and right, or `native`: true, a C++ function "
+               "registered with the engine");
   if (expression && expression->value->kind == JsonKind::object) {
     for (std::size_t k = 0; k < expression->value->items.size(); ++k) {
       const JsonPlace field = expression->item(k);
@@ -168,7 +171,8 @@ ClauseSyntax read_clause(const JsonPlace& place) {
   const auto name_at = [&](const JsonPlace& p) {
     const SourceText name = p.text();
     if (!is_identifier(name.text) || is_reserved(name.text))
-      p.fail("KP-S014", fmt::format("`{}` cannot be bound: a name is a C identifier without a meaning of its own", name.text));
+      p.fail("KP-S014",
+             fmt::format("`{}` cannot be bound: a name is a C identifier without a meaning of its own", name.text));
     return name.text;
   };
   if (const auto names = place.member("names")) {
@@ -201,7 +205,8 @@ StatementSyntax read_parts(const JsonPlace& place) {
   StatementSyntax out;
   const JsonPlace reductions = place.required("reductions");
   reductions.expect(JsonKind::array);
-  for (std::size_t k = 0; k < reductions.value->items.size(); ++k) out.reductions.push_back(read_reduction(reductions.item(k)));
+  for (std::size_t k = 0; k < reductions.value->items.size(); ++k)
+    out.reductions.push_back(read_reduction(reductions.item(k)));
   if (out.reductions.empty()) reductions.fail("KP-J013", "a statement has at least one reduction");
   if (const auto where = place.member("where")) {
     where->expect(JsonKind::array);
@@ -217,7 +222,8 @@ StatementSource read_statement(const JsonPlace& place, std::size_t number) {
   out.name = {std::to_string(number), place.origin()};
   if (const auto name = place.member("name")) {
     out.name = name->text();
-    if (out.name.text.empty() || out.name.text.size() > 200) name->fail("KP-J013", "a statement's name has 1 to 200 bytes");
+    if (out.name.text.empty() || out.name.text.size() > 200)
+      name->fail("KP-J013", "a statement's name has 1 to 200 bytes");
   }
   out.group = {"world", place.origin()};
   if (const auto in = place.member("in")) out.group = in->text();
@@ -258,20 +264,24 @@ PlanSource read_plan(const std::string& name, std::string json) {
   PlanSource out;
   out.document = name;
   out.name = root.required("name").text();
-  if (out.name.text.empty() || out.name.text.size() > 200) root.required("name").fail("KP-J013", "a plan's name has 1 to 200 bytes");
+  if (out.name.text.empty() || out.name.text.size() > 200)
+    root.required("name").fail("KP-J013", "a plan's name has 1 to 200 bytes");
   each_member(root, "types", [&](SourceText n, const JsonPlace& p) {
     p.expect(JsonKind::object);
     out.types.emplace_back(std::move(n), read_type(p));
   });
-  each_member(root, "parameters", [&](const SourceText& n, const JsonPlace& p) { out.parameters.push_back(read_parameter(n, p)); });
-  each_member(root, "buffers", [&](const SourceText& n, const JsonPlace& p) { out.buffers.push_back(read_buffer(n, p)); });
+  each_member(root, "parameters",
+              [&](const SourceText& n, const JsonPlace& p) { out.parameters.push_back(read_parameter(n, p)); });
+  each_member(root, "buffers",
+              [&](const SourceText& n, const JsonPlace& p) { out.buffers.push_back(read_buffer(n, p)); });
   each_member(root, "groups", [&](const SourceText& n, const JsonPlace& p) {
     p.expect_keys({"color", "key"});
     GroupSource group{n, expression_text(p.required("color")), {"rank", p.origin()}};
     if (const auto key = p.member("key")) group.key = expression_text(*key);
     out.groups.push_back(std::move(group));
   });
-  each_member(root, "operators", [&](const SourceText& n, const JsonPlace& p) { out.operators.push_back(read_operator(n, p)); });
+  each_member(root, "operators",
+              [&](const SourceText& n, const JsonPlace& p) { out.operators.push_back(read_operator(n, p)); });
   const JsonPlace statements = root.required("statements");
   statements.expect(JsonKind::array);
   std::size_t nodes = 0;
@@ -279,7 +289,9 @@ PlanSource read_plan(const std::string& name, std::string json) {
     out.statements.push_back(read_statement(statements.item(k), k));
     nodes += node_count(out.statements.back().syntax);
     if (nodes > largest_plan_node_count)
-      statements.item(k).fail("KP-P040", fmt::format("the statements up to this one have more than {} operators and operands", largest_plan_node_count));
+      statements.item(k).fail("KP-P040",
+                              fmt::format("the statements up to this one have more than {} operators and operands",
+                                          largest_plan_node_count));
   }
   if (out.statements.empty()) statements.fail("KP-J013", "a plan has at least one statement");
   return out;

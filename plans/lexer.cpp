@@ -16,10 +16,9 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 // Longest first, so that the first match is the longest.
-constexpr std::array<std::string_view, 35> symbols{"<<=", "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||",
-                                                   "@",   "(",   ")",  "[",  "]",  "{",  "}",  ",",  ":",
-                                                   "?",   "|",   "^",  "&",  "<",  ">",  "+",  "-",  "*",
-                                                   "/",   "%",   "!",  "~",  "=",  ".",  ";"};
+constexpr std::array<std::string_view, 35> symbols{
+    "<<=", "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "@", "(", ")", "[", "]", "{", "}", ",",
+    ":",   "?",   "|",  "^",  "&",  "<",  ">",  "+",  "-",  "*",  "/", "%", "!", "~", "=", ".", ";"};
 
 Span span_of(std::size_t begin, std::size_t end) {
   return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
@@ -49,7 +48,8 @@ Token lex_number(std::string_view text, std::size_t begin) {
     }
     while (p < text.size() && is_letter(text[p])) ++p;  // a letter glued to a number is part of the mistake
   }
-  Token token{is_real_number ? TokenKind::real : TokenKind::integer, text.substr(begin, p - begin), span_of(begin, p), {}};
+  Token token{
+      is_real_number ? TokenKind::real : TokenKind::integer, text.substr(begin, p - begin), span_of(begin, p), {}};
   const char* from = token.text.data() + (is_hex ? 2 : 0);
   const char* to = token.text.data() + token.text.size();
   std::from_chars_result result{};
@@ -63,7 +63,8 @@ Token lex_number(std::string_view text, std::size_t begin) {
     token.value = ScalarValue::integer(v);
   }
   if (result.ec == std::errc::result_out_of_range)
-    throw SyntaxFault{"KP-S003", fmt::format("`{}` does not fit {}", token.text, is_real_number ? "f64" : "i64"), token.span};
+    throw SyntaxFault{"KP-S003", fmt::format("`{}` does not fit {}", token.text, is_real_number ? "f64" : "i64"),
+                      token.span};
   if (result.ec != std::errc{} || result.ptr != to)
     throw SyntaxFault{"KP-S002", fmt::format("`{}` is not a number", token.text), token.span};
   return token;
@@ -73,7 +74,8 @@ Token lex_number(std::string_view text, std::size_t begin) {
 
 std::vector<Token> tokenize(std::string_view text) {
   if (text.size() > largest_text_bytes)
-    throw SyntaxFault{"KP-S004", fmt::format("the text has {} bytes, at most {} are read", text.size(), largest_text_bytes), {}};
+    throw SyntaxFault{
+        "KP-S004", fmt::format("the text has {} bytes, at most {} are read", text.size(), largest_text_bytes), {}};
   std::vector<Token> out;
   std::size_t p = 0;
   while (p < text.size()) {

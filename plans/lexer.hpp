@@ -14,7 +14,7 @@ struct Token {
   TokenKind kind = TokenKind::end;
   std::string_view text;  ///< into the text that was lexed; empty at the end
   Span span;
-  ScalarValue value;      ///< integer, real
+  ScalarValue value;  ///< integer, real
 };
 
 /// The tokens of the text, the last of kind `end`. Throws SyntaxFault.

@@ -37,7 +37,7 @@ struct Group {
 /// A generator's set. `subscripts` of a buffer set: empty for all its elements, or one slice.
 struct Set {
   enum class Kind : std::uint8_t { ranks, range, listed, buffer } kind = Kind::ranks;
-  ExprPtr first, last, step;      ///< range; step is null for 1
+  ExprPtr first, last, step;  ///< range; step is null for 1
   bool is_half_open = false;
   std::vector<ExprPtr> elements;  ///< listed
   ExprPtr buffer;                 ///< an element expression
@@ -45,7 +45,7 @@ struct Set {
 
 struct Clause {
   ClauseKind kind = ClauseKind::filter;
-  int variable = -1;   ///< generator, binding; a generator of several names is one clause for each
+  int variable = -1;  ///< generator, binding; a generator of several names is one clause for each
   Set set;
   ExprPtr expression;  ///< binding, filter (boolean)
   Span span;
@@ -65,14 +65,14 @@ struct Update {
 };
 
 struct Reduction {
-  ExprPtr place;              ///< an element or slice
-  ExprPtr receiver, sender;   ///< i64
-  ExprPtr value;              ///< scalar: any expression; record: an element or slice
-  ElementType place_type;     ///< of the place's elements (or of the field that is meant)
-  ElementType value_type;     ///< of what travels
+  ExprPtr place;             ///< an element or slice
+  ExprPtr receiver, sender;  ///< i64
+  ExprPtr value;             ///< scalar: any expression; record: an element or slice
+  ElementType place_type;    ///< of the place's elements (or of the field that is meant)
+  ElementType value_type;    ///< of what travels
   std::string operator_name;
   bool is_assign = true;
-  bool is_native = false;     ///< the operator is a C++ function registered with the engine
+  bool is_native = false;  ///< the operator is a C++ function registered with the engine
   std::vector<Update> updates;
   Span span;
 };
@@ -100,7 +100,8 @@ struct PlanModel {
   std::vector<Buffer> buffers;
   std::vector<Group> groups;
   std::vector<Statement> statements;
-  /// Types that expressions point to; deque-like stability is not needed, the vector is filled before any expression is made.
+  /// Types that expressions point to; deque-like stability is not needed, the vector is filled before any expression is
+  /// made.
   std::vector<std::pair<std::string, ElementType>> types;
 
   int find_parameter(std::string_view name) const;  ///< -1 when there is none
@@ -111,10 +112,12 @@ struct PlanModel {
 std::shared_ptr<const PlanModel> check_plan(PlanSource source);
 
 /// An error about a piece of a statement's text.
-PlanError error_in(const PlanModel& plan, const Statement& s, Span span, const std::string& code, const std::string& message);
+PlanError error_in(const PlanModel& plan, const Statement& s, Span span, const std::string& code,
+                   const std::string& message);
 
 /// A one-statement expression context for tools: parses and types an expression over rank, size, the plan's
 /// parameters and the given variables (all i64), converting to `to` as a cast would. Throws PlanError.
-ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, const std::vector<std::string>& variables, Scalar to);
+ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, const std::vector<std::string>& variables,
+                              Scalar to);
 
 }  // namespace kplan

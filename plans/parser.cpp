@@ -13,10 +13,11 @@
 namespace kplan {
 namespace {
 
-constexpr std::array reserved_words{
-    "where", "in", "by", "range", "true", "false", "rank", "size", "world", "left", "right", "min", "max", "abs",
-    "clamp", "select", "floor_div", "floor_mod", "ceil_div", "shl", "shr", "log2", "pow2", "popcount", "sqrt", "bool",
-    "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "c64", "c128"};
+constexpr std::array reserved_words{"where",     "in",        "by",       "range", "true", "false", "rank",  "size",
+                                    "world",     "left",      "right",    "min",   "max",  "abs",   "clamp", "select",
+                                    "floor_div", "floor_mod", "ceil_div", "shl",   "shr",  "log2",  "pow2",  "popcount",
+                                    "sqrt",      "bool",      "i8",       "i16",   "i32",  "i64",   "u8",    "u16",
+                                    "u32",       "u64",       "f32",      "f64",   "c64",  "c128"};
 
 struct BinaryOperator {
   std::string_view symbol;
@@ -25,14 +26,22 @@ struct BinaryOperator {
   Operation operation;
 };
 constexpr std::array<BinaryOperator, 16> binary_operators{{
-    {"||", 2, ExprKind::logical_or, Operation::bit_or},   {"&&", 3, ExprKind::logical_and, Operation::bit_and},
-    {"|", 4, ExprKind::operation, Operation::bit_or},     {"^", 5, ExprKind::operation, Operation::bit_xor},
-    {"&", 6, ExprKind::operation, Operation::bit_and},    {"==", 7, ExprKind::operation, Operation::eq},
-    {"!=", 7, ExprKind::operation, Operation::ne},        {"<", 8, ExprKind::operation, Operation::lt},
-    {"<=", 8, ExprKind::operation, Operation::le},        {">", 8, ExprKind::operation, Operation::gt},
-    {">=", 8, ExprKind::operation, Operation::ge},        {"+", 9, ExprKind::operation, Operation::add},
-    {"-", 9, ExprKind::operation, Operation::sub},        {"*", 10, ExprKind::operation, Operation::mul},
-    {"/", 10, ExprKind::operation, Operation::div},       {"%", 10, ExprKind::operation, Operation::mod},
+    {"||", 2, ExprKind::logical_or, Operation::bit_or},
+    {"&&", 3, ExprKind::logical_and, Operation::bit_and},
+    {"|", 4, ExprKind::operation, Operation::bit_or},
+    {"^", 5, ExprKind::operation, Operation::bit_xor},
+    {"&", 6, ExprKind::operation, Operation::bit_and},
+    {"==", 7, ExprKind::operation, Operation::eq},
+    {"!=", 7, ExprKind::operation, Operation::ne},
+    {"<", 8, ExprKind::operation, Operation::lt},
+    {"<=", 8, ExprKind::operation, Operation::le},
+    {">", 8, ExprKind::operation, Operation::gt},
+    {">=", 8, ExprKind::operation, Operation::ge},
+    {"+", 9, ExprKind::operation, Operation::add},
+    {"-", 9, ExprKind::operation, Operation::sub},
+    {"*", 10, ExprKind::operation, Operation::mul},
+    {"/", 10, ExprKind::operation, Operation::div},
+    {"%", 10, ExprKind::operation, Operation::mod},
 }};
 
 /// A parsed subtree and its height.
@@ -168,7 +177,8 @@ class Parser {
 
   std::string declared_name() {
     if (is_reserved(peek().text))
-      fail("KP-S014", fmt::format("`{}` has a meaning of its own and cannot be bound; choose another name", peek().text));
+      fail("KP-S014",
+           fmt::format("`{}` has a meaning of its own and cannot be bound; choose another name", peek().text));
     return std::string(take().text);
   }
 
@@ -187,9 +197,12 @@ class Parser {
       out.kind = SetKind::named;
       out.named = postfix().expr;
       if (out.named->kind != ExprKind::name || !out.named->field_name.empty())
-        throw SyntaxFault{"KP-S015", "a set is a group, {first ... last}, range(...), {a, b, ...} or an integer buffer", out.named->span};
+        throw SyntaxFault{"KP-S015", "a set is a group, {first ... last}, range(...), {a, b, ...} or an integer buffer",
+                          out.named->span};
     } else {
-      fail("KP-S015", fmt::format("a set is a group, {{first ... last}}, range(...), {{a, b, ...}} or an integer buffer; {} here", found()));
+      fail("KP-S015",
+           fmt::format("a set is a group, {{first ... last}}, range(...), {{a, b, ...}} or an integer buffer; {} here",
+                       found()));
     }
     out.span.end = previous_end();
     return out;
@@ -216,7 +229,8 @@ class Parser {
     std::vector<ExprPtr> parts{expression()};
     while (accept(",")) parts.push_back(expression());
     if (parts.size() > 3)
-      throw SyntaxFault{"KP-S017", fmt::format("range takes one to three arguments, not {}", parts.size()), parts[3]->span};
+      throw SyntaxFault{"KP-S017", fmt::format("range takes one to three arguments, not {}", parts.size()),
+                        parts[3]->span};
     if (parts.size() == 1) {
       Expr zero;
       zero.is_literal = true;
@@ -235,16 +249,22 @@ class Parser {
 
   Parsed finish(Expr e, int depth) {
     if (depth > largest_depth)
-      throw SyntaxFault{"KP-S005", fmt::format("the expression is nested deeper than {} levels; in a chain of operators each is a level, and parentheses around its halves help", largest_depth), e.span};
+      throw SyntaxFault{"KP-S005",
+                        fmt::format("the expression is nested deeper than {} levels; in a chain of operators each is a "
+                                    "level, and parentheses around its halves help",
+                                    largest_depth),
+                        e.span};
     if (++node_count_ > largest_node_count)
-      throw SyntaxFault{"KP-S006", fmt::format("the text has more than {} operators and operands", largest_node_count), e.span};
+      throw SyntaxFault{"KP-S006", fmt::format("the text has more than {} operators and operands", largest_node_count),
+                        e.span};
     return {std::make_shared<const Expr>(std::move(e)), depth};
   }
 
   struct Nesting {
     explicit Nesting(Parser& parser) : p(parser) {
       if (++p.nesting_ > largest_depth)
-        throw SyntaxFault{"KP-S005", fmt::format("the expression is nested deeper than {} levels", largest_depth), p.peek().span};
+        throw SyntaxFault{"KP-S005", fmt::format("the expression is nested deeper than {} levels", largest_depth),
+                          p.peek().span};
     }
     ~Nesting() { --p.nesting_; }
     Nesting(const Nesting&) = delete;
@@ -269,7 +289,8 @@ class Parser {
   Parsed binary(int least_level) {
     Parsed left = unary();
     for (;;) {
-      const auto op = std::ranges::find_if(binary_operators, [&](const BinaryOperator& b) { return is_symbol(b.symbol); });
+      const auto op =
+          std::ranges::find_if(binary_operators, [&](const BinaryOperator& b) { return is_symbol(b.symbol); });
       if (op == binary_operators.end() || op->level < least_level) return left;
       take();
       Parsed right = binary(op->level + 1);

@@ -17,7 +17,9 @@ Plan::Plan(std::shared_ptr<const PlanModel> model) : model_(std::move(model)) {
   digest_ = fmt::format("{:016x}{:016x}", h.high64, h.low64);
 }
 
-Plan Plan::parse(std::string_view json, std::string name) { return Plan(check_plan(read_plan(name, std::string(json)))); }
+Plan Plan::parse(std::string_view json, std::string name) {
+  return Plan(check_plan(read_plan(name, std::string(json))));
+}
 
 Plan Plan::parse_file(const std::string& path) { return Plan(check_plan(read_plan(path, read_document(path)))); }
 

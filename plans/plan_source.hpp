@@ -13,14 +13,15 @@ namespace kplan {
 
 /// Where something stands in a document; line 0 when there is no document (plans built in C++).
 struct Origin {
-  std::string pointer;  ///< JSON pointer
+  std::string pointer;       ///< JSON pointer
   int line = 0, column = 0;  ///< from 1; the column counts bytes
 };
 
 struct SourceText {
   std::string text;
   Origin origin;
-  /// How much of its beginning stands in the document byte for byte: up to an escape; 0 for a text that was put together.
+  /// How much of its beginning stands in the document byte for byte: up to an escape; 0 for a text that was put
+  /// together.
   std::size_t verbatim_bytes = std::string::npos;
 };
 
@@ -70,7 +71,7 @@ struct StatementSource {
   SourceText text;         ///< the whole statement in the concrete syntax
   StatementSyntax syntax;  ///< its spans are in `text`
   bool is_pull = false, is_fresh = false, is_any_order = false;
-  SourceText knowledge;    ///< empty text when not claimed
+  SourceText knowledge;  ///< empty text when not claimed
   Origin origin;
 };
 

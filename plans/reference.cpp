@@ -21,7 +21,7 @@ namespace {
 struct Transfer {
   std::size_t sender = 0, receiver = 0;
   std::size_t sender_number = 0;  ///< within the statement's group
-  std::int64_t environment = 0;  ///< its number in the order of the rank that evaluates
+  std::int64_t environment = 0;   ///< its number in the order of the rank that evaluates
   std::size_t reduction = 0;
   std::vector<std::int64_t> places;  ///< offsets in elements
   std::vector<std::byte> values;     ///< elements of the place's type
@@ -34,10 +34,13 @@ class Interpreter {
       : plan_(plan), world_(world), limits_(limits), states_(world.size()) {
     for (std::size_t r = 0; r < world.size(); ++r) {
       states_[r].parameters = world[r].parameters;
-      states_[r].layouts = layouts_of(plan, static_cast<std::int64_t>(r), static_cast<std::int64_t>(world.size()), world[r].parameters);
+      states_[r].layouts =
+          layouts_of(plan, static_cast<std::int64_t>(r), static_cast<std::int64_t>(world.size()), world[r].parameters);
       for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
-        if (world[r].buffers[b].size() != static_cast<std::size_t>(states_[r].layouts[b].extent) * plan.buffers[b].type.size_bytes)
-          throw InternalError("KP-I002", "the reference interpreter was given memory of another size than the layout's");
+        if (world[r].buffers[b].size() !=
+            static_cast<std::size_t>(states_[r].layouts[b].extent) * plan.buffers[b].type.size_bytes)
+          throw InternalError("KP-I002",
+                              "the reference interpreter was given memory of another size than the layout's");
         states_[r].contents.push_back(world[r].buffers[b].data());
       }
     }
@@ -58,7 +61,8 @@ class Interpreter {
       }
       for (std::size_t k = 0; k < members.size(); ++k) collect(s, members, k);
     }
-    std::ranges::stable_sort(transfers_, {}, [](const Transfer& t) { return std::tuple(t.sender_number, t.environment, t.reduction); });
+    std::ranges::stable_sort(transfers_, {},
+                             [](const Transfer& t) { return std::tuple(t.sender_number, t.environment, t.reduction); });
     apply(s);
   }
 
@@ -109,8 +113,11 @@ class Interpreter {
           &faulty, &bound, limits_.step_count);
     } catch (const EvaluationFault& f) {
       const std::string environment = environment_text(s, faulty, bound);
-      const std::string message = f.message + when(environment, members[me]) + (f.advice.empty() ? "" : "; " + f.advice);
-      if (f.code == "KP-R001") throw RunError(f.code, place_in(plan_.source.document, s.text, f.span) + message, underline(s.text.text, f.span));
+      const std::string message =
+          f.message + when(environment, members[me]) + (f.advice.empty() ? "" : "; " + f.advice);
+      if (f.code == "KP-R001")
+        throw RunError(f.code, place_in(plan_.source.document, s.text, f.span) + message,
+                       underline(s.text.text, f.span));
       throw error_in(plan_, s, f.span, f.code, message);
     }
   }
@@ -120,12 +127,15 @@ class Interpreter {
     return environment.empty() ? fmt::format(" on rank {}", rank) : fmt::format(" when {}, rank {}", environment, rank);
   }
 
-  void transfer(const Statement& s, std::size_t k, const std::vector<std::size_t>& members, std::size_t me, std::int64_t number,
-                const std::vector<ScalarValue>& variables) {
+  void transfer(const Statement& s, std::size_t k, const std::vector<std::size_t>& members, std::size_t me,
+                std::int64_t number, const std::vector<ScalarValue>& variables) {
     const Reduction& r = s.reductions[k];
     if (r.is_native)
-      throw Unsupported("KP-U001", place_in(plan_.source.document, s.text, r.span) + fmt::format("the operator `{}` is a C++ function, which only the engine can call", r.operator_name),
-                        underline(s.text.text, r.span));
+      throw Unsupported(
+          "KP-U001",
+          place_in(plan_.source.document, s.text, r.span) +
+              fmt::format("the operator `{}` is a C++ function, which only the engine can call", r.operator_name),
+          underline(s.text.text, r.span));
     const EvaluationContext here{.state = &states_[members[me]], .variables = variables.data()};
     const std::int64_t decider = evaluate_index(s.is_pull ? *r.receiver : *r.sender, here);
     check_rank(s.is_pull ? *r.receiver : *r.sender, decider, members, s.is_pull ? "receiver" : "sender");
@@ -147,7 +157,11 @@ class Interpreter {
     t.receiver = members[t.receiver];
     element_count_ += t.places.size();
     if (element_count_ > limits_.element_count)
-      throw error_in(plan_, s, r.span, "KP-P056", fmt::format("the reference interpreter moves at most {} elements in a run; run the plan with smaller parameters", limits_.element_count));
+      throw error_in(
+          plan_, s, r.span, "KP-P056",
+          fmt::format(
+              "the reference interpreter moves at most {} elements in a run; run the plan with smaller parameters",
+              limits_.element_count));
     transfers_.push_back(std::move(t));
   }
 
@@ -162,12 +176,19 @@ class Interpreter {
     for (const Expr* e : elements_read(*r.value)) {
       auto offsets = select(*e, at_sender);
       if (offsets.size() != 1) {
-        if (count != 1 && count != offsets.size()) throw EvaluationFault{"KP-P058", fmt::format("slices of {} and of {} elements stand in one value", count, offsets.size()), e->span};
+        if (count != 1 && count != offsets.size())
+          throw EvaluationFault{
+              "KP-P058", fmt::format("slices of {} and of {} elements stand in one value", count, offsets.size()),
+              e->span};
         count = offsets.size();
       }
       selections[e] = std::move(offsets);
     }
-    if (count != t.places.size()) throw EvaluationFault{"KP-P059", fmt::format("a value of {} element{} does not conform to a place of {} element{}", count, count == 1 ? "" : "s", t.places.size(), t.places.size() == 1 ? "" : "s"), r.span};
+    if (count != t.places.size())
+      throw EvaluationFault{"KP-P059",
+                            fmt::format("a value of {} element{} does not conform to a place of {} element{}", count,
+                                        count == 1 ? "" : "s", t.places.size(), t.places.size() == 1 ? "" : "s"),
+                            r.span};
     const std::size_t size = r.place_type.size_bytes;
     t.values.resize(count * size);
     EvaluationContext context = at_sender;
@@ -186,7 +207,8 @@ class Interpreter {
   }
 
   void apply(const Statement& s) {
-    // What has been written so far, by (receiver, buffer, first byte): the transfer that assigned, or null after other operators.
+    // What has been written so far, by (receiver, buffer, first byte): the transfer that assigned, or null after other
+    // operators.
     std::map<std::tuple<std::size_t, int, std::size_t>, const Transfer*> assigned;
     std::set<std::tuple<std::size_t, int, std::size_t>> touched;
     std::vector<std::byte> updated;
@@ -195,7 +217,8 @@ class Interpreter {
       std::byte* memory = world_[t.receiver].buffers[static_cast<std::size_t>(r.place->id)].data();
       const std::size_t size = r.place_type.size_bytes;
       for (std::size_t k = 0; k < t.places.size(); ++k) {
-        const std::size_t first_byte = static_cast<std::size_t>(t.places[k]) * r.place->element_bytes + r.place->field_offset_bytes;
+        const std::size_t first_byte =
+            static_cast<std::size_t>(t.places[k]) * r.place->element_bytes + r.place->field_offset_bytes;
         std::byte* place = memory + first_byte;
         const std::byte* value = t.values.data() + k * size;
         const bool is_first = mark(s, t, r, first_byte, assigned, touched);
@@ -206,11 +229,13 @@ class Interpreter {
         updated.assign(place, place + size);
         const EvaluationContext context{.left = place, .right = value, .operand_type = &r.place_type};
         for (const Update& u : r.updates) {
-          const std::size_t offset = u.field < 0 ? 0 : r.place_type.fields[static_cast<std::size_t>(u.field)].offset_bytes;
+          const std::size_t offset =
+              u.field < 0 ? 0 : r.place_type.fields[static_cast<std::size_t>(u.field)].offset_bytes;
           try {
             evaluate(*u.result, context).store(updated.data() + offset);
           } catch (const EvaluationFault& f) {
-            throw RunError(f.code, fmt::format("plan {}, statement {}: operator `{}`: {}{}", plan_.name, s.name, r.operator_name, f.message, when(t.environment_text, t.sender)));
+            throw RunError(f.code, fmt::format("plan {}, statement {}: operator `{}`: {}{}", plan_.name, s.name,
+                                               r.operator_name, f.message, when(t.environment_text, t.sender)));
           }
         }
         std::memcpy(place, updated.data(), size);
@@ -218,9 +243,11 @@ class Interpreter {
     }
   }
 
-  /// Notes that the scalars of a place are written; whether all of them are written for the first time. Two assigns are an error.
+  /// Notes that the scalars of a place are written; whether all of them are written for the first time. Two assigns are
+  /// an error.
   template <class Assigned, class Touched>
-  bool mark(const Statement& s, const Transfer& t, const Reduction& r, std::size_t first_byte, Assigned& assigned, Touched& touched) {
+  bool mark(const Statement& s, const Transfer& t, const Reduction& r, std::size_t first_byte, Assigned& assigned,
+            Touched& touched) {
     bool is_first = true;
     const auto mark_byte = [&](std::size_t byte) {
       const std::tuple key(t.receiver, r.place->id, byte);
@@ -229,9 +256,12 @@ class Interpreter {
       const auto [it, is_new] = assigned.emplace(key, &t);
       if (is_new) return;
       const std::size_t element = byte / r.place->element_bytes;
-      throw error_in(plan_, s, r.span, "KP-P060",
-                     fmt::format("element {} of `{}` on rank {} is assigned twice: from rank {}{}{} and from rank {}{}{}", element, r.place->name, t.receiver, it->second->sender,
-                                 it->second->environment_text.empty() ? "" : " when ", it->second->environment_text, t.sender, t.environment_text.empty() ? "" : " when ", t.environment_text));
+      throw error_in(
+          plan_, s, r.span, "KP-P060",
+          fmt::format("element {} of `{}` on rank {} is assigned twice: from rank {}{}{} and from rank {}{}{}", element,
+                      r.place->name, t.receiver, it->second->sender,
+                      it->second->environment_text.empty() ? "" : " when ", it->second->environment_text, t.sender,
+                      t.environment_text.empty() ? "" : " when ", t.environment_text));
     };
     if (!r.place_type.is_record()) mark_byte(first_byte);
     else
@@ -249,6 +279,8 @@ class Interpreter {
 
 }  // namespace
 
-void run_reference(const PlanModel& plan, std::vector<ReferenceRank>& world, const ReferenceLimits& limits) { Interpreter(plan, world, limits).run(); }
+void run_reference(const PlanModel& plan, std::vector<ReferenceRank>& world, const ReferenceLimits& limits) {
+  Interpreter(plan, world, limits).run();
+}
 
 }  // namespace kplan

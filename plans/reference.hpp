@@ -18,12 +18,13 @@ struct ReferenceRank {
 
 /// What one run may cost. A plan that needs more is refused.
 struct ReferenceLimits {
-  std::int64_t step_count = largest_step_count;          ///< of each rank's walk through one where-list
-  std::size_t element_count = std::size_t{1} << 28;      ///< transferred by all statements
+  std::int64_t step_count = largest_step_count;      ///< of each rank's walk through one where-list
+  std::size_t element_count = std::size_t{1} << 28;  ///< transferred by all statements
 };
 
 /// Runs all statements once, for as many ranks as `world` has. Throws PlanError (with the environment) where the plan
-/// is wrong for these values, RunError for a zero divisor, Unsupported for native operators. Cost: every environment on every rank.
+/// is wrong for these values, RunError for a zero divisor, Unsupported for native operators. Cost: every environment on
+/// every rank.
 void run_reference(const PlanModel& plan, std::vector<ReferenceRank>& world, const ReferenceLimits& limits = {});
 
 }  // namespace kplan

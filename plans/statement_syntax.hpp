@@ -29,7 +29,7 @@ struct ClauseSyntax {
   ClauseKind kind = ClauseKind::filter;
   std::vector<std::string> names;  ///< generator: one or more, binding: one
   SetSyntax set;
-  ExprPtr expression;              ///< binding, filter
+  ExprPtr expression;  ///< binding, filter
   Span span;
 };
 

@@ -16,7 +16,8 @@ void join_dimensions(Piece& p) {
   for (std::size_t d = p.counts.size(); d-- > 0;)
     if (p.counts[d] == 1) drop_dimension(p, d);
   for (std::size_t d = p.counts.size(); d-- > 1;) {
-    const bool joins = std::ranges::all_of(p.tracks, [&](const Track& t) { return t.strides[d - 1] == t.strides[d] * p.counts[d]; });
+    const bool joins =
+        std::ranges::all_of(p.tracks, [&](const Track& t) { return t.strides[d - 1] == t.strides[d] * p.counts[d]; });
     if (!joins) continue;
     p.counts[d - 1] *= p.counts[d];
     for (Track& t : p.tracks) t.strides[d - 1] = t.strides[d];
@@ -29,7 +30,9 @@ std::int64_t regular_run(const Piece& p) {
   const auto n = static_cast<std::size_t>(p.list_length);
   if (n < 2) return 1;
   const auto continues = [&](std::size_t o) {
-    return std::ranges::all_of(p.tracks, [&](const Track& t) { return t.bases.size() == 1 || t.bases[o] - t.bases[o - 1] == t.bases[1] - t.bases[0]; });
+    return std::ranges::all_of(p.tracks, [&](const Track& t) {
+      return t.bases.size() == 1 || t.bases[o] - t.bases[o - 1] == t.bases[1] - t.bases[0];
+    });
   };
   std::int64_t length = 0, run = 1;
   for (std::size_t o = 1; o < n; ++o) {
@@ -66,7 +69,8 @@ void unfold_dimension(Piece& p) {
   for (Track& t : p.tracks) {
     std::vector<std::int64_t> bases;
     for (std::int64_t o = 0; o < p.list_length; ++o)
-      for (std::int64_t k = 0; k < count; ++k) bases.push_back(t.bases[t.bases.size() == 1 ? 0 : static_cast<std::size_t>(o)] + k * t.strides[0]);
+      for (std::int64_t k = 0; k < count; ++k)
+        bases.push_back(t.bases[t.bases.size() == 1 ? 0 : static_cast<std::size_t>(o)] + k * t.strides[0]);
     t.bases = std::move(bases);
   }
   p.list_length *= count;
@@ -94,13 +98,15 @@ void append(std::vector<Piece>& pieces, Piece next) {
   if (next.element_count() == 0) return;
   if (!pieces.empty()) {
     Piece& last = pieces.back();
-    const bool is_same_shape = last.counts == next.counts && std::ranges::equal(last.tracks, next.tracks, {}, &Track::strides, &Track::strides);
+    const bool is_same_shape = last.counts == next.counts &&
+                               std::ranges::equal(last.tracks, next.tracks, {}, &Track::strides, &Track::strides);
     if (is_same_shape) {
       for (std::size_t t = 0; t < last.tracks.size(); ++t) {
         auto& bases = last.tracks[t].bases;
         if (bases.size() == 1) bases.assign(static_cast<std::size_t>(last.list_length), bases[0]);
         const auto& more = next.tracks[t].bases;
-        for (std::int64_t o = 0; o < next.list_length; ++o) bases.push_back(more[more.size() == 1 ? 0 : static_cast<std::size_t>(o)]);
+        for (std::int64_t o = 0; o < next.list_length; ++o)
+          bases.push_back(more[more.size() == 1 ? 0 : static_cast<std::size_t>(o)]);
       }
       last.list_length += next.list_length;
       return;

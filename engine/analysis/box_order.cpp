@@ -13,7 +13,8 @@ bool precedes(const Box& a, const Box& b) {
 }
 
 bool is_same_set(const BoxSet& a, const BoxSet& b) {
-  return a.first == b.first && a.step == b.step && a.count == b.count && (a.list == b.list || (a.list && b.list && *a.list == *b.list));
+  return a.first == b.first && a.step == b.step && a.count == b.count &&
+         (a.list == b.list || (a.list && b.list && *a.list == *b.list));
 }
 
 /// The one progression that is p and then q.

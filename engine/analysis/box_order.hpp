@@ -13,7 +13,8 @@ bool are_in_order(const std::vector<Box>& boxes);
 /// Joins neighbours that make one box together.
 std::vector<Box> joined(std::vector<Box> boxes);
 
-/// Calls f(indices) for each environment of the box in order: an index into each number's positions. Stops when f returns false.
+/// Calls f(indices) for each environment of the box in order: an index into each number's positions. Stops when f
+/// returns false.
 template <class F>
 void each_environment(const Box& box, const F& f) {
   std::vector<std::int64_t> at(box.positions.size(), 0);

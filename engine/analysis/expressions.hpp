@@ -12,8 +12,8 @@ ExprPtr with_rank(const ExprPtr& e, std::int64_t rank);
 /// The expression with where-bound names of bindings replaced by what they are bound to.
 ExprPtr with_bindings(const ExprPtr& e, const Statement& s);
 
-/// Whether how many elements the reference names hangs on data that other ranks do not have: private names in the bounds of
-/// its slices, or in the buffer's shape where a whole dimension is taken.
+/// Whether how many elements the reference names hangs on data that other ranks do not have: private names in the
+/// bounds of its slices, or in the buffer's shape where a whole dimension is taken.
 bool has_private_count(const PlanModel& plan, const Expr& element);
 
 /// Whether a node that `f` accepts stands in the expression.

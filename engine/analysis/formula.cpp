@@ -25,7 +25,8 @@ std::optional<std::pair<std::int64_t, std::int64_t>> solve_congruence(Wide a, Wi
   if (r0 == 0) return mod(b, m) == 0 ? std::optional(std::pair<std::int64_t, std::int64_t>(0, 1)) : std::nullopt;
   if (mod(b, r0) != 0) return std::nullopt;
   const Wide period = m / r0;
-  return std::pair(static_cast<std::int64_t>(mod(mod(b / r0, period) * mod(s0, period), period)), static_cast<std::int64_t>(period));
+  return std::pair(static_cast<std::int64_t>(mod(mod(b / r0, period) * mod(s0, period), period)),
+                   static_cast<std::int64_t>(period));
 }
 
 Wide floor_div(Wide a, Wide b) {
@@ -54,7 +55,8 @@ bool restrict_to(Progression& p, Wide a, Wide b, const StridedInterval& wanted) 
   return true;
 }
 
-/// The values of `a` between the ends of `b`, a set that holds all that both have in common; nothing when that is empty.
+/// The values of `a` between the ends of `b`, a set that holds all that both have in common; nothing when that is
+/// empty.
 std::optional<StridedInterval> met(const StridedInterval& a, const StridedInterval& b) {
   const Wide step = std::max<std::int64_t>(a.step, 1);
   Wide lo = a.lo, hi = a.hi;
@@ -66,7 +68,9 @@ std::optional<StridedInterval> met(const StridedInterval& a, const StridedInterv
 
 StridedInterval clamp_to_type(const StridedInterval& v, Scalar type) {
   if (type == Scalar::i64 || type == Scalar::u64) return v;
-  if (type == Scalar::boolean) return v.contains(0) ? (v.is_single() ? StridedInterval::single(0) : StridedInterval{0, 1, 1}) : StridedInterval::single(1);
+  if (type == Scalar::boolean)
+    return v.contains(0) ? (v.is_single() ? StridedInterval::single(0) : StridedInterval{0, 1, 1})
+                         : StridedInterval::single(1);
   const int bits = static_cast<int>(size_of(type)) * 8;
   const std::int64_t lo = is_signed_integer(type) ? -(std::int64_t{1} << (bits - 1)) : 0;
   const std::int64_t hi = is_signed_integer(type) ? (std::int64_t{1} << (bits - 1)) - 1 : (std::int64_t{1} << bits) - 1;
@@ -135,7 +139,8 @@ ScalarValue Formula::exact(const Expr& e, const Box& box) const {
   return evaluate(e, {.state = &scratch_state_, .variables = scratch_variables_.data()});
 }
 
-void Formula::values_at(const Box& box, const std::vector<std::int64_t>& indices, RankState& state, std::vector<ScalarValue>& variables) const {
+void Formula::values_at(const Box& box, const std::vector<std::int64_t>& indices, RankState& state,
+                        std::vector<ScalarValue>& variables) const {
   const auto value = [&](std::size_t n) {
     const std::int64_t index = indices.empty() ? 0 : indices[n];
     return box.sets[n].is_known ? value_at(box, n, box.positions[n][index]) : 0;
@@ -166,10 +171,14 @@ StridedInterval Formula::guarded_range(const Expr& e, const Box& box) const {
 
 StridedInterval Formula::range_of(const Expr& e, const Box& box) const {
   switch (e.kind) {
-    case ExprKind::constant: return is_integral(e) ? StridedInterval::single(e.value.as_integer()) : StridedInterval::unknown();
+    case ExprKind::constant:
+      return is_integral(e) ? StridedInterval::single(e.value.as_integer()) : StridedInterval::unknown();
     case ExprKind::rank: return range_of_number(evaluator, box);
     case ExprKind::size: return StridedInterval::single(knowing_.size);
-    case ExprKind::parameter: return is_integral(e) ? StridedInterval::single(knowing_.state->parameters[static_cast<std::size_t>(e.id)].as_integer()) : StridedInterval::unknown();
+    case ExprKind::parameter:
+      return is_integral(e)
+                 ? StridedInterval::single(knowing_.state->parameters[static_cast<std::size_t>(e.id)].as_integer())
+                 : StridedInterval::unknown();
     case ExprKind::variable: {
       const Expr* binding = binding_of(e.id);
       return binding ? range_of(*binding, box) : range_of_number(static_cast<std::size_t>(e.id) + 1, box);
@@ -194,24 +203,32 @@ StridedInterval Formula::range_of(const Expr& e, const Box& box) const {
 }
 
 StridedInterval Formula::operation_range(const Expr& e, const Box& box) const {
-  const bool reals = std::ranges::any_of(e.operands, [](const ExprPtr& o) { return !is_integral(*o); }) || !is_integral(e);
+  const bool reals =
+      std::ranges::any_of(e.operands, [](const ExprPtr& o) { return !is_integral(*o); }) || !is_integral(e);
   if (reals) {
     if (is_single(e, box) && is_integral(e)) return StridedInterval::single(exact(e, box).as_integer());
     return e.type == Scalar::boolean ? StridedInterval{0, 1, 1} : StridedInterval::unknown();
   }
   const StridedInterval a = range_of(*e.operands[0], box);
-  if (e.operation == Operation::convert) return clamp_to_type(a, e.type).is_single() || !a.is_single() ? clamp_to_type(a, e.type) : StridedInterval::single(exact(e, box).as_integer());
+  if (e.operation == Operation::convert)
+    return clamp_to_type(a, e.type).is_single() || !a.is_single() ? clamp_to_type(a, e.type)
+                                                                  : StridedInterval::single(exact(e, box).as_integer());
   const StridedInterval b = e.operands.size() > 1 ? range_of(*e.operands[1], box) : a;
   const StridedInterval c = e.operands.size() > 2 ? range_of(*e.operands[2], box) : b;
   if (a.is_single() && b.is_single() && c.is_single()) {
     if (e.operation == Operation::select) return a.lo != 0 ? b : c;
     if (is_comparison(e.operation)) return apply_interval(e.operation, a, b, c);
     if (e.operation == Operation::logical_not) return StridedInterval::single(a.lo == 0 ? 1 : 0);
-    if (e.type != Scalar::i64 || !e.is_index) return is_single(e, box) ? StridedInterval::single(exact(e, box).as_integer()) : clamp_to_type(StridedInterval::unknown(), e.type);
+    if (e.type != Scalar::i64 || !e.is_index)
+      return is_single(e, box) ? StridedInterval::single(exact(e, box).as_integer())
+                               : clamp_to_type(StridedInterval::unknown(), e.type);
     return StridedInterval::single(apply_index(e.operation, a.lo, b.lo, e.span));
   }
   const StridedInterval out = apply_interval(e.operation, a, b, c);
-  return e.type == Scalar::boolean && !is_comparison(e.operation) ? StridedInterval{std::max<std::int64_t>(out.lo, 0), std::min<std::int64_t>(out.hi, 1), out.is_single() ? 0 : 1} : out;
+  return e.type == Scalar::boolean && !is_comparison(e.operation)
+             ? StridedInterval{std::max<std::int64_t>(out.lo, 0), std::min<std::int64_t>(out.hi, 1),
+                               out.is_single() ? 0 : 1}
+             : out;
 }
 
 StridedInterval Formula::element_range(const Expr& e, const Box& box) const {
@@ -225,7 +242,8 @@ StridedInterval Formula::element_range(const Expr& e, const Box& box) const {
   if (contents && layout.extent > 0 && e.field < 0) {
     std::int64_t lo = INT64_MAX, hi = INT64_MIN;
     for (std::int64_t k = 0; k < layout.extent; ++k) {
-      const std::int64_t v = ScalarValue::load(e.type, contents + static_cast<std::size_t>(k) * e.element_bytes).as_integer();
+      const std::int64_t v =
+          ScalarValue::load(e.type, contents + static_cast<std::size_t>(k) * e.element_bytes).as_integer();
       lo = std::min(lo, v);
       hi = std::max(hi, v);
     }
@@ -249,9 +267,12 @@ std::optional<Formula::Affine> Formula::affine(const Expr& e, const Box& box) co
   const auto combine = [&](const Affine& a, const Affine& b, std::int64_t factor) -> std::optional<Affine> {
     Affine out = a;
     std::int64_t term = 0;
-    if (__builtin_mul_overflow(b.constant, factor, &term) || __builtin_add_overflow(a.constant, term, &out.constant)) return std::nullopt;
+    if (__builtin_mul_overflow(b.constant, factor, &term) || __builtin_add_overflow(a.constant, term, &out.constant))
+      return std::nullopt;
     for (std::size_t n = 0; n < numbers; ++n)
-      if (__builtin_mul_overflow(b.coefficients[n], factor, &term) || __builtin_add_overflow(a.coefficients[n], term, &out.coefficients[n])) return std::nullopt;
+      if (__builtin_mul_overflow(b.coefficients[n], factor, &term) ||
+          __builtin_add_overflow(a.coefficients[n], term, &out.coefficients[n]))
+        return std::nullopt;
     return out;
   };
   if (e.kind == ExprKind::rank) return number_form(evaluator);
@@ -271,7 +292,9 @@ std::optional<Formula::Affine> Formula::affine(const Expr& e, const Box& box) co
   if (e.operands.size() != 2) return std::nullopt;
   const auto b = affine(*e.operands[1], box);
   if (!b) return std::nullopt;
-  const auto is_constant = [&](const Affine& f) { return std::ranges::all_of(f.coefficients, [](std::int64_t c) { return c == 0; }); };
+  const auto is_constant = [&](const Affine& f) {
+    return std::ranges::all_of(f.coefficients, [](std::int64_t c) { return c == 0; });
+  };
   switch (e.operation) {
     case Operation::add: return combine(*a, *b, 1);
     case Operation::sub: return combine(*a, *b, -1);
@@ -285,7 +308,8 @@ std::optional<Formula::Affine> Formula::affine(const Expr& e, const Box& box) co
       const StridedInterval range = guarded_range(*e.operands[0], box);
       const Wide period = floor_div(range.lo, m);
       if (period == floor_div(range.hi, m))  // within one period: x % m = x - period * m
-        return e.operation == Operation::mod ? combine(*a, constant(static_cast<std::int64_t>(period)), -m) : constant(static_cast<std::int64_t>(period));
+        return e.operation == Operation::mod ? combine(*a, constant(static_cast<std::int64_t>(period)), -m)
+                                             : constant(static_cast<std::int64_t>(period));
       if (!std::ranges::all_of(a->coefficients, [&](std::int64_t c) { return c % m == 0; })) return std::nullopt;
       Affine out = constant(0);
       const auto quotient = static_cast<std::int64_t>(floor_div(a->constant, m));
@@ -315,12 +339,16 @@ bool Formula::narrow(const Expr& e, const StridedInterval& wanted, Box& box) con
   const auto operand_range = [&](std::size_t k) { return guarded_range(*e.operands[k], box); };
   switch (e.operation) {
     case Operation::add: {
-      // Each summand bounds the other, by what is left of it: in q * 100 + r = 250 with r in 0 ... 99, q * 100 is 200, and so r is 50.
+      // Each summand bounds the other, by what is left of it: in q * 100 + r = 250 with r in 0 ... 99, q * 100 is 200,
+      // and so r is 50.
       const auto b = met(operand_range(1), add(wanted, negate(operand_range(0))));
       const auto a = b ? met(operand_range(0), add(wanted, negate(*b))) : std::nullopt;
-      return a && narrow(*e.operands[0], add(wanted, negate(*b)), box) && narrow(*e.operands[1], add(wanted, negate(*a)), box);
+      return a && narrow(*e.operands[0], add(wanted, negate(*b)), box) &&
+             narrow(*e.operands[1], add(wanted, negate(*a)), box);
     }
-    case Operation::sub: return narrow(*e.operands[0], add(wanted, operand_range(1)), box) && narrow(*e.operands[1], add(operand_range(0), negate(wanted)), box);
+    case Operation::sub:
+      return narrow(*e.operands[0], add(wanted, operand_range(1)), box) &&
+             narrow(*e.operands[1], add(operand_range(0), negate(wanted)), box);
     case Operation::neg: return narrow(*e.operands[0], negate(wanted), box);
     case Operation::convert: return e.type == Scalar::boolean || narrow(*e.operands[0], wanted, box);
     case Operation::div: {
@@ -333,7 +361,9 @@ bool Formula::narrow(const Expr& e, const StridedInterval& wanted, Box& box) con
       const StridedInterval m = operand_range(1), x = operand_range(0);
       if (!m.is_single() || m.lo <= 0 || x == StridedInterval::unknown()) return true;
       const Wide period = floor_div(x.lo, m.lo);
-      if (period == floor_div(x.hi, m.lo)) return narrow(*e.operands[0], add(wanted, StridedInterval::single(static_cast<std::int64_t>(period) * m.lo)), box);
+      if (period == floor_div(x.hi, m.lo))
+        return narrow(*e.operands[0], add(wanted, StridedInterval::single(static_cast<std::int64_t>(period) * m.lo)),
+                      box);
       if (!wanted.is_single()) return true;
       // The dividend is in one residue class: from the first of it at or above x.lo to the last at or below x.hi.
       const auto offset = static_cast<std::int64_t>(((static_cast<Wide>(wanted.lo) - x.lo) % m.lo + m.lo) % m.lo);

@@ -22,11 +22,11 @@ struct Progression {
 
 /// The set of one generator within a box: an arithmetic progression of values, or a list.
 struct BoxSet {
-  bool is_known = false;            ///< its bounds are single values in this box
-  std::int64_t first = 0, step = 1; ///< value at position t: first + step * t, unless there is a list
+  bool is_known = false;             ///< its bounds are single values in this box
+  std::int64_t first = 0, step = 1;  ///< value at position t: first + step * t, unless there is a list
   std::int64_t count = 0;
   std::shared_ptr<const std::vector<std::int64_t>> list;
-  StridedInterval hull;             ///< of the values, also when the set is not known
+  StridedInterval hull;  ///< of the values, also when the set is not known
 };
 
 /// A set of environments of one evaluating rank or of several: for the evaluator (number 0) and each where-bound
@@ -69,7 +69,8 @@ class Formula {
   /// Both sides equal.
   bool narrow_equal(const Expr& a, const Expr& b, Box& box) const;
 
-  /// e as constant + sum of coefficients * (index into the variable's positions), one per number; nothing where it is not affine.
+  /// e as constant + sum of coefficients * (index into the variable's positions), one per number; nothing where it is
+  /// not affine.
   struct Affine {
     std::int64_t constant = 0;
     std::vector<std::int64_t> coefficients;
@@ -77,7 +78,8 @@ class Formula {
   std::optional<Affine> affine(const Expr& e, const Box& box) const;
 
   /// The variables' values where all positions are single (or at the given index of each).
-  void values_at(const Box& box, const std::vector<std::int64_t>& indices, RankState& state, std::vector<ScalarValue>& variables) const;
+  void values_at(const Box& box, const std::vector<std::int64_t>& indices, RankState& state,
+                 std::vector<ScalarValue>& variables) const;
   const Expr* binding_of(int variable) const { return bindings_[static_cast<std::size_t>(variable)]; }
   static std::int64_t value_at(const Box& box, std::size_t number, std::int64_t position);
   /// The values a variable or the evaluator can take in the box.

@@ -55,7 +55,9 @@ class Inference {
 
  private:
   static std::size_t index(const Expr& e) { return static_cast<std::size_t>(e.id); }
-  std::string name_of_node(const Expr& e) const { return e.kind == ExprKind::parameter ? plan_.parameters[index(e)].name : plan_.buffers[index(e)].name; }
+  std::string name_of_node(const Expr& e) const {
+    return e.kind == ExprKind::parameter ? plan_.parameters[index(e)].name : plan_.buffers[index(e)].name;
+  }
 
   template <class Is>
   void note(const Expr& e, const std::string& where, const Is& is, Finding& out) const {
@@ -83,7 +85,11 @@ class Inference {
   void each_deciding(const std::function<void(const Expr&, const std::string&)>& f) const {
     const auto text = [&](Span span) { return s_.text.text.substr(span.begin, span.end - span.begin); };
     for (const Clause& c : s_.clauses) {
-      const std::string where = fmt::format("the {} `{}`", c.kind == ClauseKind::filter ? "filter" : c.kind == ClauseKind::binding ? "binding" : "generator", text(c.span));
+      const std::string where = fmt::format("the {} `{}`",
+                                            c.kind == ClauseKind::filter    ? "filter"
+                                            : c.kind == ClauseKind::binding ? "binding"
+                                                                            : "generator",
+                                            text(c.span));
       for (const auto* e : {&c.expression, &c.set.first, &c.set.last, &c.set.step, &c.set.buffer})
         if (*e) f(**e, where);
       for (const auto& e : c.set.elements) f(*e, where);
@@ -111,13 +117,19 @@ Knowledge infer_knowledge(const PlanModel& plan, const Statement& s) {
   const Finding finding = inference.find_private();
   if (finding.name.empty()) {
     out.knowledge = KnowledgeClass::global;
-    out.reason = s.clauses.empty() ? "the ranks depend on nothing private" : "the where-list and the ranks depend on nothing private but `rank`, which every rank can replay";
+    out.reason = s.clauses.empty()
+                     ? "the ranks depend on nothing private"
+                     : "the where-list and the ranks depend on nothing private but `rank`, which every rank can replay";
     return out;
   }
   out.knowledge = s.is_pull ? KnowledgeClass::receiver : KnowledgeClass::sender;
   out.reason = fmt::format("{}, which is private", finding.text());
   if (s.claimed == KnowledgeClass::global)
-    throw PlanError("KP-A020", fmt::format("plan {}, statement {}: global knowledge is claimed, but {}; claim corresponding if both ends know it", plan.name, s.name, out.reason));
+    throw PlanError(
+        "KP-A020",
+        fmt::format(
+            "plan {}, statement {}: global knowledge is claimed, but {}; claim corresponding if both ends know it",
+            plan.name, s.name, out.reason));
   if (s.claimed == KnowledgeClass::corresponding) {
     out.knowledge = KnowledgeClass::corresponding;
     out.reason += "; the plan claims that both ends of each message know it, which is checked when it is compiled";

@@ -10,8 +10,8 @@ namespace kplan {
 
 struct Knowledge {
   KnowledgeClass knowledge = KnowledgeClass::global;
-  std::string reason;          ///< one sentence for people
-  bool is_varying = false;     ///< the pattern is to be found anew at every run
+  std::string reason;       ///< one sentence for people
+  bool is_varying = false;  ///< the pattern is to be found anew at every run
   std::string varying_reason;
 };
 

@@ -1,6 +1,6 @@
-// How it works: the solver gives boxes of environments for each peer; each box and each buffer reference becomes a piece:
-// subscripts that are affine over the box give strides, slices add dimensions, everything else is listed element by
-// element and compressed again. Both ends walk environments in where-list order, so their elements meet.
+// How it works: the solver gives boxes of environments for each peer; each box and each buffer reference becomes a
+// piece: subscripts that are affine over the box give strides, slices add dimensions, everything else is listed element
+// by element and compressed again. Both ends walk environments in where-list order, so their elements meet.
 #include "engine/analysis/pattern.hpp"
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "engine/analysis/affine_reference.hpp"
 #include "engine/analysis/box_order.hpp"
 #include "engine/analysis/expressions.hpp"
 #include "engine/analysis/solver.hpp"
@@ -25,18 +26,6 @@ struct TrackSource {
   int number = -1;
 };
 
-/// One dimension of a slice along a track.
-struct SliceDimension {
-  std::int64_t count = 1, stride = 0;
-};
-
-/// An element reference over a box: affine in the environment, with slice dimensions inside.
-struct AffineReference {
-  std::int64_t base = 0;
-  std::vector<std::int64_t> strides;  ///< by number
-  std::vector<SliceDimension> slices;
-};
-
 std::uint64_t mixed(std::uint64_t h, std::uint64_t v) {
   h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
   h *= 0xff51afd7ed558ccdu;
@@ -46,7 +35,11 @@ std::uint64_t mixed(std::uint64_t h, std::uint64_t v) {
 class PatternFinder {
  public:
   PatternFinder(const BoundPlan& bound, const Statement& s)
-      : bound_(bound), s_(s), formula_(Knowing{bound.model.get(), &s, bound.state.size, &bound.state}), solver_(formula_), knowledge_(infer_knowledge(*bound.model, s)) {}
+      : bound_(bound),
+        s_(s),
+        formula_(Knowing{bound.model.get(), &s, bound.state.size, &bound.state}),
+        solver_(formula_),
+        knowledge_(infer_knowledge(*bound.model, s)) {}
 
   StatementPattern find() {
     StatementPattern out;
@@ -72,7 +65,8 @@ class PatternFinder {
   void each_received(std::size_t k, const F& f) {
     if (places_.empty())
       for (const Reduction& r : s_.reductions) places_.push_back(with_rank(r.place, bound_.state.rank));
-    for (const Solution& solution : solver_.solve({&s_.reductions[k], bound_.state.rank, false})) f(solution.peer, solution.box);
+    for (const Solution& solution : solver_.solve({&s_.reductions[k], bound_.state.rank, false}))
+      f(solution.peer, solution.box);
   }
 
   /// The environments of one reduction from `sender` to this rank, in order: positions, and the number of elements.
@@ -94,7 +88,8 @@ class PatternFinder {
   }
 
   /// The place's elements in the one environment of a box and indices.
-  std::vector<std::int64_t> place_at(std::size_t k, const Box& box, const std::vector<std::int64_t>& indices, std::vector<ScalarValue>& variables) {
+  std::vector<std::int64_t> place_at(std::size_t k, const Box& box, const std::vector<std::int64_t>& indices,
+                                     std::vector<ScalarValue>& variables) {
     RankState state = bound_.state;
     variables.resize(s_.variables.size());
     formula_.values_at(box, indices, state, variables);
@@ -109,11 +104,18 @@ class PatternFinder {
     for (const Clause& c : s_.clauses) {
       if (c.kind == ClauseKind::filter) continue;
       const auto v = static_cast<std::size_t>(c.variable);
-      const bool is_known = c.kind == ClauseKind::binding ? formula_.is_single(*c.expression, f.box) : f.box.sets[v + 1].is_known && f.box.positions[v + 1].count == 1;
-      if (is_known) environment += fmt::format("{}{} = {}", environment.empty() ? "" : ", ", s_.variables[v].name, to_text(variables[v]));
+      const bool is_known = c.kind == ClauseKind::binding
+                                ? formula_.is_single(*c.expression, f.box)
+                                : f.box.sets[v + 1].is_known && f.box.positions[v + 1].count == 1;
+      if (is_known)
+        environment +=
+            fmt::format("{}{} = {}", environment.empty() ? "" : ", ", s_.variables[v].name, to_text(variables[v]));
     }
-    const std::string message = fmt::format("{} when {}{}rank {}{}{}", f.fault.message, environment, environment.empty() ? "" : ", ", state.rank, f.fault.advice.empty() ? "" : "; ", f.fault.advice);
-    if (f.fault.code == "KP-R001") throw RunError(f.fault.code, fmt::format("plan {}, statement {}: {}", bound_.model->name, s_.name, message));
+    const std::string message =
+        fmt::format("{} when {}{}rank {}{}{}", f.fault.message, environment, environment.empty() ? "" : ", ",
+                    state.rank, f.fault.advice.empty() ? "" : "; ", f.fault.advice);
+    if (f.fault.code == "KP-R001")
+      throw RunError(f.fault.code, fmt::format("plan {}, statement {}: {}", bound_.model->name, s_.name, message));
     throw error_in(*bound_.model, s_, f.fault.span, f.fault.code, message);
   }
 
@@ -145,16 +147,20 @@ class PatternFinder {
         return StridedInterval{0, 1, 1};
       };
       bool is_complete = true;
-      const auto box = solver_.find(outside, formula_.mask_of(decider), bound_.state.rank, std::int64_t{1} << 22, is_complete);
+      const auto box =
+          solver_.find(outside, formula_.mask_of(decider), bound_.state.rank, std::int64_t{1} << 22, is_complete);
       if (!box) continue;
-      throw SolverFault{rank_outside_group(s_.is_pull ? "receiver" : "sender", formula_.range_of(decider, *box).lo, bound_.state.size, decider.span), *box};
+      throw SolverFault{rank_outside_group(s_.is_pull ? "receiver" : "sender", formula_.range_of(decider, *box).lo,
+                                           bound_.state.size, decider.span),
+                        *box};
     }
   }
 
   void add_reduction(std::size_t k, bool as_sender, const ValueForm& value, std::map<std::int64_t, Flow>& flows) {
     const Reduction& r = s_.reductions[k];
     std::map<std::int64_t, std::vector<Box>> by_peer;
-    for (Solution& solution : solver_.solve({&r, bound_.state.rank, as_sender})) by_peer[solution.peer].push_back(std::move(solution.box));
+    for (Solution& solution : solver_.solve({&r, bound_.state.rank, as_sender}))
+      by_peer[solution.peer].push_back(std::move(solution.box));
     std::vector<TrackSource> sources;
     if (as_sender) {
       for (const Expr* e : value.elements) sources.push_back({e, -1});
@@ -170,7 +176,11 @@ class PatternFinder {
       if (knowledge_.knowledge == KnowledgeClass::corresponding) segment.digest = digest(r, boxes);
       segment.pieces = pieces_of(std::move(boxes), sources);
       for (const Piece& p : segment.pieces) segment.element_count += p.element_count();
-      if (segment.element_count > most_message_elements) throw SolverFault{{"KP-A011", fmt::format("one message would have {} elements, at most 2^40 are sent", segment.element_count), r.span}, formula_box(peer)};
+      if (segment.element_count > most_message_elements)
+        throw SolverFault{
+            {"KP-A011", fmt::format("one message would have {} elements, at most 2^40 are sent", segment.element_count),
+             r.span},
+            formula_box(peer)};
       if (segment.element_count > 0) flows[peer].segments.push_back(std::move(segment));
     }
   }
@@ -204,15 +214,22 @@ class PatternFinder {
   std::optional<Piece> affine_piece(const Box& box, const std::vector<TrackSource>& sources) {
     std::vector<AffineReference> references;
     for (const TrackSource& source : sources) {
-      auto reference = source.element ? affine_element(*source.element, box) : affine_number(source.number, box);
+      auto reference =
+          source.element ? affine_element(formula_, bound_.state.layouts[static_cast<std::size_t>(source.element->id)],
+                                          *source.element, box)
+                         : affine_number(source.number, box);
       if (!reference) return std::nullopt;
       references.push_back(std::move(*reference));
     }
     Piece out;
     Wide environments = 1;
-    for (const Progression& p : box.positions) environments = std::min<Wide>(environments * p.count, most_message_elements + 1);
-    if (environments > most_message_elements) throw SolverFault{{"KP-A011", "one message would have more than 2^40 elements", s_.text.text.empty() ? Span{} : s_.reductions[0].span}, box};
-    const auto slices = refined(references);
+    for (const Progression& p : box.positions)
+      environments = std::min<Wide>(environments * p.count, most_message_elements + 1);
+    if (environments > most_message_elements)
+      throw SolverFault{{"KP-A011", "one message would have more than 2^40 elements",
+                         s_.text.text.empty() ? Span{} : s_.reductions[0].span},
+                        box};
+    const auto slices = refine_slices(references);
     if (!slices) return std::nullopt;
     for (const Progression& p : box.positions) out.counts.push_back(p.count);
     for (const std::int64_t c : *slices) out.counts.push_back(c);
@@ -223,136 +240,6 @@ class PatternFinder {
     }
     if (sources.empty()) out.tracks.clear();
     return out;
-  }
-
-  std::optional<AffineReference> affine_number(int number, const Box& box) const {
-    const auto n = static_cast<std::size_t>(number);
-    if (box.sets[n].list && box.positions[n].count > 1) return std::nullopt;
-    AffineReference out;
-    out.base = Formula::value_at(box, n, box.positions[n].first);
-    out.strides.assign(box.positions.size(), 0);
-    if (box.positions[n].count > 1) out.strides[n] = box.sets[n].step * box.positions[n].step;
-    return out;
-  }
-
-  std::optional<AffineReference> affine_element(const Expr& e, const Box& box) const {
-    const Layout& layout = bound_.state.layouts[static_cast<std::size_t>(e.id)];
-    AffineReference out;
-    out.base = static_cast<std::int64_t>(e.field_offset_bytes);
-    out.strides.assign(box.positions.size(), 0);
-    const auto bytes = static_cast<std::int64_t>(e.element_bytes);
-    for (std::size_t d = 0; d < layout.shape.size(); ++d) {
-      const Subscript whole{nullptr, nullptr, nullptr, true};
-      const Subscript& sub = e.subscripts.empty() ? whole : e.subscripts[d];
-      Formula::Affine first{0, std::vector<std::int64_t>(box.positions.size(), 0)};
-      if (sub.lo) {
-        const auto form = formula_.affine(*sub.lo, box);
-        if (!form) return std::nullopt;
-        first = *form;
-      }
-      SubscriptRange range{first.constant, 1, 1};
-      if (sub.is_slice) {
-        std::int64_t end = layout.shape[d], step = 1;
-        if (sub.hi) {
-          const auto form = formula_.affine(*sub.hi, box);
-          if (!form || form->coefficients != first.coefficients) return std::nullopt;
-          end = form->constant;
-        } else if (std::ranges::any_of(first.coefficients, [](std::int64_t c) { return c != 0; })) {
-          return std::nullopt;
-        }
-        if (sub.step) {
-          const auto form = formula_.affine(*sub.step, box);
-          if (!form || std::ranges::any_of(form->coefficients, [](std::int64_t c) { return c != 0; })) return std::nullopt;
-          step = form->constant;
-          if (step <= 0) throw SolverFault{{"KP-P053", fmt::format("the step of a slice is positive, not {}", step), sub.step->span}, corner(box, first.coefficients, false)};
-        }
-        range = slice_range(first.constant, end, step);
-        out.slices.push_back({range.count, range.step * layout.strides[d] * bytes});
-      }
-      check_corners(e, d, range, first, layout.shape[d], box);
-      if (range.count == 0) {
-        out.base = 0;
-        continue;
-      }
-      out.base += first.constant * layout.strides[d] * bytes;
-      for (std::size_t n = 0; n < first.coefficients.size(); ++n)
-        if (box.positions[n].count > 1) out.strides[n] += first.coefficients[n] * layout.strides[d] * bytes;
-    }
-    return out;
-  }
-
-  /// The bounds of a subscript over a whole box: at the two environments where it is smallest and largest.
-  void check_corners(const Expr& e, std::size_t d, SubscriptRange range, const Formula::Affine& form, std::int64_t extent, const Box& box) const {
-    if (range.count == 0) return;
-    for (const bool upper : {false, true}) {
-      Wide at = form.constant;
-      for (std::size_t n = 0; n < form.coefficients.size(); ++n)
-        if ((form.coefficients[n] > 0) == upper) at += static_cast<Wide>(form.coefficients[n]) * (box.positions[n].count - 1);
-      range.first = static_cast<std::int64_t>(std::clamp<Wide>(at, INT64_MIN, INT64_MAX));
-      try {
-        check_bounds(e, d, range, extent);
-      } catch (const EvaluationFault& f) {
-        throw SolverFault{f, corner(box, form.coefficients, upper)};
-      }
-    }
-  }
-
-  static Box corner(const Box& box, const std::vector<std::int64_t>& coefficients, bool upper) {
-    Box out = box;
-    for (std::size_t n = 0; n < out.positions.size(); ++n) {
-      const Progression p = out.positions[n];
-      out.positions[n] = {coefficients[n] != 0 && (coefficients[n] > 0) == upper ? p.last() : p.first, 1, 1};
-    }
-    return out;
-  }
-
-  /// The slices of all references as the same dimensions: the counts, or nothing where they do not fit into each other. References of one element are repeated.
-  static std::optional<std::vector<std::int64_t>> refined(std::vector<AffineReference>& references) {
-    std::set<std::int64_t> cuts;
-    std::int64_t total = 1;
-    for (AffineReference& r : references) {
-      std::int64_t product = 1;
-      for (std::size_t d = r.slices.size(); d-- > 0;) {
-        if (__builtin_mul_overflow(product, r.slices[d].count, &product)) return std::nullopt;
-        cuts.insert(product);
-      }
-      if (product == 1) continue;
-      if (total != 1 && product != total) return std::nullopt;  // of different length: found when they are listed
-      total = product;
-    }
-    if (total == 0) cuts = {0};
-    cuts.erase(1);
-    std::vector<std::int64_t> counts;  // innermost first
-    std::int64_t inner = 1;
-    for (const std::int64_t cut : cuts) {
-      if (cut == 0) return std::vector<std::int64_t>{0};
-      if (cut % inner != 0) return std::nullopt;
-      counts.push_back(cut / inner);
-      inner = cut;
-    }
-    for (AffineReference& r : references) {
-      std::vector<SliceDimension> out;
-      std::size_t d = r.slices.size();
-      std::int64_t left = 1, stride = 0;  // what is left of the dimension being cut
-      for (const std::int64_t count : counts) {
-        while (left == 1 && d > 0) {
-          left = r.slices[--d].count;
-          stride = r.slices[d].stride;
-        }
-        if (left == 1) {
-          out.push_back({count, 0});
-          continue;
-        }
-        if (left % count != 0) return std::nullopt;
-        out.push_back({count, stride});
-        left /= count;
-        stride *= count;
-      }
-      std::ranges::reverse(out);
-      r.slices = std::move(out);
-    }
-    std::ranges::reverse(counts);
-    return counts;
   }
 
   // Listed pieces.
@@ -372,20 +259,28 @@ class PatternFinder {
         } catch (const EvaluationFault& f) {
           throw SolverFault{f, single(box, indices)};
         }
-        for (std::int64_t& b : bases) b = b * static_cast<std::int64_t>(source.element->element_bytes) + static_cast<std::int64_t>(source.element->field_offset_bytes);
+        for (std::int64_t& b : bases)
+          b = b * static_cast<std::int64_t>(source.element->element_bytes) +
+              static_cast<std::int64_t>(source.element->field_offset_bytes);
       } else {
         const auto n = static_cast<std::size_t>(source.number);
         bases = {Formula::value_at(box, n, box.positions[n][indices[n]])};
       }
       if (bases.size() != 1) {
-        if (count != 1 && count != bases.size()) throw SolverFault{{"KP-P058", fmt::format("slices of {} and of {} elements stand in one value", count, bases.size()), source.element->span}, single(box, indices)};
+        if (count != 1 && count != bases.size())
+          throw SolverFault{
+              {"KP-P058", fmt::format("slices of {} and of {} elements stand in one value", count, bases.size()),
+               source.element->span},
+              single(box, indices)};
         count = bases.size();
       }
       out.push_back(std::move(bases));
     }
     for (auto& bases : out)
       if (bases.size() == 1) bases.assign(count, bases[0]);
-    if ((listed_ += static_cast<std::int64_t>(count)) > most_listed_elements) throw SolverFault{{"KP-A011", "more than 2^28 elements have to be listed one by one", s_.reductions[0].span}, single(box, indices)};
+    if ((listed_ += static_cast<std::int64_t>(count)) > most_listed_elements)
+      throw SolverFault{{"KP-A011", "more than 2^28 elements have to be listed one by one", s_.reductions[0].span},
+                        single(box, indices)};
     return out;
   }
 
@@ -412,7 +307,8 @@ class PatternFinder {
     });
   }
 
-  void listed_in_order(const std::vector<Box>& boxes, const std::vector<TrackSource>& sources, std::vector<Piece>& out) {
+  void listed_in_order(const std::vector<Box>& boxes, const std::vector<TrackSource>& sources,
+                       std::vector<Piece>& out) {
     prepare_state();
     std::map<std::vector<std::int64_t>, Bases> in_order;
     for (const Box& box : boxes)
@@ -432,43 +328,36 @@ class PatternFinder {
 
   // Agreement of the two ends.
 
-  /// How many elements a reference has in every environment of the box, on a rank with the given layouts; nothing when that varies.
-  std::optional<std::int64_t> count_of(const Expr& e, const Box& box, const std::vector<Layout>& layouts) const {
-    const Layout& layout = layouts[static_cast<std::size_t>(e.id)];
-    if (e.subscripts.empty()) return layout.element_count;
-    std::int64_t out = 1;
-    for (std::size_t d = 0; d < e.subscripts.size(); ++d) {
-      const Subscript& sub = e.subscripts[d];
-      if (!sub.is_slice) continue;
-      const auto lo = sub.lo ? formula_.affine(*sub.lo, box) : Formula::Affine{0, std::vector<std::int64_t>(box.positions.size(), 0)};
-      const auto hi = sub.hi ? formula_.affine(*sub.hi, box) : Formula::Affine{layout.shape[d], std::vector<std::int64_t>(box.positions.size(), 0)};
-      const auto step = sub.step ? formula_.affine(*sub.step, box) : Formula::Affine{1, std::vector<std::int64_t>(box.positions.size(), 0)};
-      if (!lo || !hi || !step || lo->coefficients != hi->coefficients || step->constant < 1) return std::nullopt;
-      if (std::ranges::any_of(step->coefficients, [](std::int64_t c) { return c != 0; })) return std::nullopt;
-      if (__builtin_mul_overflow(out, slice_range(lo->constant, hi->constant, step->constant).count, &out)) return std::nullopt;
-    }
-    return out;
-  }
-
-  /// Language.md section 2: both sides of a reduction have the same number of elements. Looked at on the receiver, which
-  /// replays the sender; where that takes the sender's private data, the ends compare counts when the plan is compiled.
+  /// Language.md section 2: both sides of a reduction have the same number of elements. Looked at on the receiver,
+  /// which replays the sender; where that takes the sender's private data, the ends compare counts when the plan is
+  /// compiled.
   void check_counts(std::size_t k, const Box& box, std::int64_t sender) {
     const Reduction& r = s_.reductions[k];
     const PlanModel& plan = *bound_.model;
     const auto elements = elements_read(*r.value);
     if (!has_many(*r.place) && std::ranges::none_of(elements, [&](const Expr* e) { return has_many(*e); })) return;
-    const auto place = count_of(*places_[k], box, bound_.state.layouts);
+    const auto place =
+        element_count_of(formula_, bound_.state.layouts[static_cast<std::size_t>(r.place->id)], *places_[k], box);
     if (!place) return;
     std::int64_t value = 1;
     for (const Expr* e : elements) {
       if (has_private_count(plan, *e)) return;
       kept_.push_back(with_rank(std::make_shared<const Expr>(*e), sender));
-      const auto count = count_of(*kept_.back(), box, layouts_at(sender));
+      const auto count =
+          element_count_of(formula_, layouts_at(sender)[static_cast<std::size_t>(e->id)], *kept_.back(), box);
       if (!count) return;
-      if (*count != 1 && value != 1 && *count != value) throw SolverFault{{"KP-P058", fmt::format("slices of {} and of {} elements stand in one value", value, *count), e->span}, box};
+      if (*count != 1 && value != 1 && *count != value)
+        throw SolverFault{
+            {"KP-P058", fmt::format("slices of {} and of {} elements stand in one value", value, *count), e->span},
+            box};
       if (*count != 1) value = *count;
     }
-    if (*place != value) throw SolverFault{{"KP-P059", fmt::format("a value of {} element{} does not conform to a place of {} element{}", value, value == 1 ? "" : "s", *place, *place == 1 ? "" : "s"), r.span}, box};
+    if (*place != value)
+      throw SolverFault{{"KP-P059",
+                         fmt::format("a value of {} element{} does not conform to a place of {} element{}", value,
+                                     value == 1 ? "" : "s", *place, *place == 1 ? "" : "s"),
+                         r.span},
+                        box};
   }
 
   /// Whether the reference can name more than one element.
@@ -483,7 +372,8 @@ class PatternFinder {
     return layouts;
   }
 
-  /// For claims: what both ends of a message must agree on beyond the number of elements, the where-bound values that the place uses.
+  /// For claims: what both ends of a message must agree on beyond the number of elements, the where-bound values that
+  /// the place uses.
   std::uint64_t digest(const Reduction& r, const std::vector<Box>& boxes) {
     std::set<int> used;
     visit(*r.place, [&](const Expr& e) {
@@ -497,7 +387,9 @@ class PatternFinder {
         std::vector<std::int64_t> key;
         for (std::size_t n = 0; n < indices.size(); ++n) key.push_back(box.positions[n][indices[n]]);
         std::uint64_t h = 1;
-        for (const int v : used) h = mixed(mixed(h, variables_[static_cast<std::size_t>(v)].bits[0]), variables_[static_cast<std::size_t>(v)].bits[1]);
+        for (const int v : used)
+          h = mixed(mixed(h, variables_[static_cast<std::size_t>(v)].bits[0]),
+                    variables_[static_cast<std::size_t>(v)].bits[1]);
         in_order[std::move(key)] = h;
         return true;
       });
@@ -530,7 +422,8 @@ StatementPattern find_pattern(const BoundPlan& bound, const Statement& s) {
   }
 }
 
-std::string environment_at(const BoundPlan& bound, const Statement& s, std::int64_t sender, int reduction, std::int64_t offset_bytes, int occurrence) {
+std::string environment_at(const BoundPlan& bound, const Statement& s, std::int64_t sender, int reduction,
+                           std::int64_t offset_bytes, int occurrence) {
   PatternFinder finder(bound, s);
   std::string out;
   const auto k = static_cast<std::size_t>(reduction);
@@ -540,7 +433,10 @@ std::string environment_at(const BoundPlan& bound, const Statement& s, std::int6
     each_environment(box, [&](const std::vector<std::int64_t>& indices) {
       std::vector<ScalarValue> variables;
       for (const std::int64_t element : finder.place_at(k, box, indices, variables)) {
-        if (element * static_cast<std::int64_t>(place.element_bytes) + static_cast<std::int64_t>(place.field_offset_bytes) != offset_bytes) continue;
+        if (element * static_cast<std::int64_t>(place.element_bytes) +
+                static_cast<std::int64_t>(place.field_offset_bytes) !=
+            offset_bytes)
+          continue;
         if (occurrence-- > 0) continue;
         out = environment_text(s, variables, static_cast<int>(variables.size()));
         return false;
@@ -551,7 +447,8 @@ std::string environment_at(const BoundPlan& bound, const Statement& s, std::int6
   return out;
 }
 
-std::vector<EnvironmentKey> environment_keys(const BoundPlan& bound, const Statement& s, std::int64_t sender, int reduction) {
+std::vector<EnvironmentKey> environment_keys(const BoundPlan& bound, const Statement& s, std::int64_t sender,
+                                             int reduction) {
   return PatternFinder(bound, s).keys(static_cast<std::size_t>(reduction), sender);
 }
 

@@ -28,8 +28,9 @@ struct ValueForm {
 struct Segment {
   int reduction = 0;
   std::int64_t element_count = 0;
-  std::vector<Piece> pieces;   ///< value tracks on the sender, the place's one track on the receiver
-  std::uint64_t digest = 0;    ///< of the number of elements of each environment, in order, and of where-bound values that the place needs
+  std::vector<Piece> pieces;  ///< value tracks on the sender, the place's one track on the receiver
+  std::uint64_t digest =
+      0;  ///< of the number of elements of each environment, in order, and of where-bound values that the place needs
 };
 
 struct Flow {
@@ -38,13 +39,13 @@ struct Flow {
 };
 
 struct StatementPattern {
-  std::vector<ValueForm> values;   ///< by reduction
-  std::vector<Flow> sends;         ///< ascending peer, this rank's own among them
+  std::vector<ValueForm> values;  ///< by reduction
+  std::vector<Flow> sends;        ///< ascending peer, this rank's own among them
   std::vector<Flow> receives;
 };
 
-/// Works out the pattern of a global or corresponding statement for the rank of `bound.state`. Throws PlanError that names the environment.
-/// Cost: grows with what this rank moves; see solver.hpp.
+/// Works out the pattern of a global or corresponding statement for the rank of `bound.state`. Throws PlanError that
+/// names the environment. Cost: grows with what this rank moves; see solver.hpp.
 StatementPattern find_pattern(const BoundPlan& bound, const Statement& s);
 
 /// One environment of a message: its positions in the where-list's sets, and how many elements travel in it.
@@ -53,10 +54,12 @@ struct EnvironmentKey {
   std::int64_t element_count = 0;
 };
 /// The environments of one reduction from `sender` to this rank, in order. Slow: one by one.
-std::vector<EnvironmentKey> environment_keys(const BoundPlan& bound, const Statement& s, std::int64_t sender, int reduction);
+std::vector<EnvironmentKey> environment_keys(const BoundPlan& bound, const Statement& s, std::int64_t sender,
+                                             int reduction);
 
-/// The environment, as text, that is the first (number `occurrence` from 0) of those from `sender` to this rank in which byte
-/// `offset_bytes` of the place's buffer is met by a reduction. For error messages; slow.
-std::string environment_at(const BoundPlan& bound, const Statement& s, std::int64_t sender, int reduction, std::int64_t offset_bytes, int occurrence);
+/// The environment, as text, that is the first (number `occurrence` from 0) of those from `sender` to this rank in
+/// which byte `offset_bytes` of the place's buffer is met by a reduction. For error messages; slow.
+std::string environment_at(const BoundPlan& bound, const Statement& s, std::int64_t sender, int reduction,
+                           std::int64_t offset_bytes, int occurrence);
 
 }  // namespace kplan

@@ -26,9 +26,9 @@ struct Solver::Search {
 
   const Formula& formula;
   const Statement& s = *formula.knowing().statement;
-  std::function<bool(Box&)> narrow_ranks;                           ///< false: the box is empty
-  std::function<bool(const Box&, Formula::Mask&)> examine;          ///< false: empty; adds what is undecided
-  std::function<bool(const Box&)> emit;                             ///< false: stop
+  std::function<bool(Box&)> narrow_ranks;                   ///< false: the box is empty
+  std::function<bool(const Box&, Formula::Mask&)> examine;  ///< false: empty; adds what is undecided
+  std::function<bool(const Box&)> emit;                     ///< false: stop
   std::int64_t budget = most_boxes;
   bool is_stopped = false, is_exhausted = false;
 
@@ -179,12 +179,16 @@ std::vector<Solution> Solver::solve(const Question& q) const {
     return true;
   };
   search.run(search.start(i_decide ? std::optional(q.me) : std::nullopt));
-  if (search.is_exhausted) throw SolverFault{{"KP-A010", "the where-list falls apart into more than 2^26 pieces", s.clauses.empty() ? Span{} : s.clauses[0].span}, search.start(q.me)};
+  if (search.is_exhausted)
+    throw SolverFault{{"KP-A010", "the where-list falls apart into more than 2^26 pieces",
+                       s.clauses.empty() ? Span{} : s.clauses[0].span},
+                      search.start(q.me)};
   return out;
 }
 
-std::optional<Box> Solver::find(const std::function<StridedInterval(const Box&)>& condition, Formula::Mask depends, std::optional<std::int64_t> me, std::int64_t budget,
-                                bool& is_complete, const Reduction* reduction, bool is_pull) const {
+std::optional<Box> Solver::find(const std::function<StridedInterval(const Box&)>& condition, Formula::Mask depends,
+                                std::optional<std::int64_t> me, std::int64_t budget, bool& is_complete,
+                                const Reduction* reduction, bool is_pull) const {
   std::optional<Box> found;
   Search search(formula_);
   search.budget = budget;

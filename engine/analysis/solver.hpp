@@ -39,10 +39,11 @@ class Solver {
   /// outside the group, a zero divisor, a set that is too large; KP-A010 when the where-list takes too long.
   std::vector<Solution> solve(const Question& question) const;
 
-  /// Some environment in which `condition` holds and all filters pass: of `me`, or with no `me` of any rank. Gives up after
-  /// `budget` boxes (then `is_complete` is false).
-  std::optional<Box> find(const std::function<StridedInterval(const Box&)>& condition, Formula::Mask depends, std::optional<std::int64_t> me,
-                          std::int64_t budget, bool& is_complete, const Reduction* sender_of = nullptr, bool is_pull = false) const;
+  /// Some environment in which `condition` holds and all filters pass: of `me`, or with no `me` of any rank. Gives up
+  /// after `budget` boxes (then `is_complete` is false).
+  std::optional<Box> find(const std::function<StridedInterval(const Box&)>& condition, Formula::Mask depends,
+                          std::optional<std::int64_t> me, std::int64_t budget, bool& is_complete,
+                          const Reduction* sender_of = nullptr, bool is_pull = false) const;
 
  private:
   struct Search;

@@ -10,7 +10,8 @@ namespace {
 
 bool fits(Wide v) { return v >= INT64_MIN && v <= INT64_MAX; }
 
-/// The interval with these ends, or unknown when they leave 64 bits: index arithmetic that overflows is an error, found when single values are evaluated.
+/// The interval with these ends, or unknown when they leave 64 bits: index arithmetic that overflows is an error, found
+/// when single values are evaluated.
 StridedInterval make(Wide lo, Wide hi, std::int64_t step) {
   if (!fits(lo) || !fits(hi)) return StridedInterval::unknown();
   if (lo == hi) step = 0;
@@ -45,7 +46,9 @@ StridedInterval add(const StridedInterval& a, const StridedInterval& b) {
   return make(static_cast<Wide>(a.lo) + b.lo, static_cast<Wide>(a.hi) + b.hi, gcd(a.step, b.step));
 }
 
-StridedInterval negate(const StridedInterval& a) { return make(-static_cast<Wide>(a.hi), -static_cast<Wide>(a.lo), a.step); }
+StridedInterval negate(const StridedInterval& a) {
+  return make(-static_cast<Wide>(a.hi), -static_cast<Wide>(a.lo), a.step);
+}
 
 StridedInterval multiply(const StridedInterval& a, const StridedInterval& b) {
   const StridedInterval& constant = a.is_single() ? a : b;
@@ -56,7 +59,8 @@ StridedInterval multiply(const StridedInterval& a, const StridedInterval& b) {
     if (!fits(step)) return StridedInterval::unknown();
     return make(std::min(x, y), std::max(x, y), static_cast<std::int64_t>(step));
   }
-  const Wide corners[] = {static_cast<Wide>(a.lo) * b.lo, static_cast<Wide>(a.lo) * b.hi, static_cast<Wide>(a.hi) * b.lo, static_cast<Wide>(a.hi) * b.hi};
+  const Wide corners[] = {static_cast<Wide>(a.lo) * b.lo, static_cast<Wide>(a.lo) * b.hi,
+                          static_cast<Wide>(a.hi) * b.lo, static_cast<Wide>(a.hi) * b.hi};
   return make(*std::ranges::min_element(corners), *std::ranges::max_element(corners), 1);
 }
 
@@ -96,7 +100,8 @@ bool are_disjoint(const StridedInterval& a, const StridedInterval& b) {
   return g > 1 && (static_cast<Wide>(a.lo) - b.lo) % g != 0;
 }
 
-StridedInterval apply_interval(Operation op, const StridedInterval& a, const StridedInterval& b, const StridedInterval& c) {
+StridedInterval apply_interval(Operation op, const StridedInterval& a, const StridedInterval& b,
+                               const StridedInterval& c) {
   if (is_comparison(op)) return compare(op, a, b);
   switch (op) {
     case Operation::add: return add(a, b);

@@ -18,7 +18,9 @@ struct StridedInterval {
   static StridedInterval between(std::int64_t lo, std::int64_t hi) { return {lo, hi, lo == hi ? 0 : 1}; }
   static StridedInterval unknown() { return {INT64_MIN, INT64_MAX, 1}; }
   bool is_single() const { return lo == hi; }
-  bool contains(std::int64_t v) const { return v >= lo && v <= hi && (step <= 1 || (static_cast<Wide>(v) - lo) % step == 0); }
+  bool contains(std::int64_t v) const {
+    return v >= lo && v <= hi && (step <= 1 || (static_cast<Wide>(v) - lo) % step == 0);
+  }
   bool operator==(const StridedInterval&) const = default;
 };
 
@@ -32,6 +34,7 @@ StridedInterval unite(const StridedInterval& a, const StridedInterval& b);
 /// Whether the sets surely have no common element.
 bool are_disjoint(const StridedInterval& a, const StridedInterval& b);
 /// Any other operation, on booleans as 0 and 1; exact for single values, else safe bounds.
-StridedInterval apply_interval(Operation op, const StridedInterval& a, const StridedInterval& b, const StridedInterval& c);
+StridedInterval apply_interval(Operation op, const StridedInterval& a, const StridedInterval& b,
+                               const StridedInterval& c);
 
 }  // namespace kplan

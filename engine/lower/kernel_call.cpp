@@ -41,8 +41,13 @@ int SpecTable::add(KernelSpec spec) {
   return known->second;
 }
 
-Lowering::Lowering(const BoundPlan& bound, const StatementSchedule& schedule, SpecTable& specs, bool has_literal_strides)
-    : bound_(bound), statement_(bound.model->statements[static_cast<std::size_t>(schedule.statement)]), schedule_(schedule), specs_(specs), has_literal_strides_(has_literal_strides) {}
+Lowering::Lowering(const BoundPlan& bound, const StatementSchedule& schedule, SpecTable& specs,
+                   bool has_literal_strides)
+    : bound_(bound),
+      statement_(bound.model->statements[static_cast<std::size_t>(schedule.statement)]),
+      schedule_(schedule),
+      specs_(specs),
+      has_literal_strides_(has_literal_strides) {}
 
 /// One kernel being made.
 struct Lowering::Build {
@@ -54,8 +59,8 @@ struct Lowering::Build {
   std::map<int, const Track*> number_tracks;
   std::map<int, int> parameter_slots;
   const ElementType* place_type = nullptr;
-  int right_stream = -1;           ///< unpack: where the value comes from, as an element of value_type
-  int right_instruction = -1;      ///< move: the value itself
+  int right_stream = -1;       ///< unpack: where the value comes from, as an element of value_type
+  int right_instruction = -1;  ///< move: the value itself
   Scalar value_scalar = Scalar::f64;
   std::vector<std::vector<std::int64_t>> strides_bytes;  ///< by stream
 
@@ -77,7 +82,8 @@ struct Lowering::Build {
       use.offset_bytes = track.bases[0];
       s.list_stride_bytes = *step;
     }
-    for (const std::int64_t stride : track.strides) s.strides_bytes.push_back(lowering.has_literal_strides_ ? stride : at_run_time);
+    for (const std::int64_t stride : track.strides)
+      s.strides_bytes.push_back(lowering.has_literal_strides_ ? stride : at_run_time);
     strides_bytes.push_back(track.strides);
     call.streams.push_back(std::move(use));
     spec.streams.push_back(std::move(s));
@@ -121,7 +127,9 @@ struct Lowering::Build {
     return emit(std::move(i));
   }
 
-  int convert(int value, Scalar to) { return spec.instructions[static_cast<std::size_t>(value)].type == to ? value : apply(Operation::convert, to, value); }
+  int convert(int value, Scalar to) {
+    return spec.instructions[static_cast<std::size_t>(value)].type == to ? value : apply(Operation::convert, to, value);
+  }
 
   int new_slot(const ScalarValue& v) {
     call.scalars.push_back(v.bits[0]);
@@ -148,7 +156,8 @@ struct Lowering::Build {
   /// A where-bound number: a base, from the list or as a scalar, and strides over the nest.
   int number(int n) {
     const Track& track = *number_tracks.at(n);
-    const bool is_listed = nest.list_length > 1 && !std::ranges::all_of(track.bases, [&](std::int64_t b) { return b == track.bases[0]; });
+    const bool is_listed =
+        nest.list_length > 1 && !std::ranges::all_of(track.bases, [&](std::int64_t b) { return b == track.bases[0]; });
     Instruction i;
     i.opcode = Opcode::position;
     i.type = Scalar::i64;
@@ -163,7 +172,9 @@ struct Lowering::Build {
     return apply(Operation::add, Scalar::i64, load(from, Scalar::i64, 0), position);
   }
 
-  int both(int guard, int condition) { return guard < 0 ? condition : apply(Operation::bit_and, Scalar::boolean, guard, condition); }
+  int both(int guard, int condition) {
+    return guard < 0 ? condition : apply(Operation::bit_and, Scalar::boolean, guard, condition);
+  }
 
   int value(const Expr& e, int guard) {
     switch (e.kind) {
@@ -174,7 +185,11 @@ struct Lowering::Build {
       case ExprKind::variable: return number(e.id + 1);
       case ExprKind::element: return load(element_streams.at(&e), e.type, 0);
       case ExprKind::left: return load(0, e.type, field_offset(e));
-      case ExprKind::right: return right_instruction >= 0 ? right_instruction : convert(load(right_stream, place_type->is_record() ? e.type : value_scalar, field_offset(e)), e.type);
+      case ExprKind::right:
+        return right_instruction >= 0
+                   ? right_instruction
+                   : convert(load(right_stream, place_type->is_record() ? e.type : value_scalar, field_offset(e)),
+                             e.type);
       case ExprKind::logical_and: {
         const int a = value(*e.operands[0], guard);
         return apply(Operation::bit_and, Scalar::boolean, a, value(*e.operands[1], both(guard, a)));
@@ -200,19 +215,24 @@ struct Lowering::Build {
     }
   }
 
-  std::size_t field_offset(const Expr& e) const { return e.field < 0 ? 0 : place_type->fields[static_cast<std::size_t>(e.field)].offset_bytes; }
+  std::size_t field_offset(const Expr& e) const {
+    return e.field < 0 ? 0 : place_type->fields[static_cast<std::size_t>(e.field)].offset_bytes;
+  }
 
   /// The streams and numbers of a value's tracks.
   void add_value_tracks(const ValueForm& form, const Piece& piece) {
-    for (std::size_t k = 0; k < form.elements.size(); ++k) element_streams[form.elements[k]] = stream(StreamKind::buffer, form.elements[k]->id, piece.tracks[k]);
-    for (std::size_t k = 0; k < form.numbers.size(); ++k) number_tracks[form.numbers[k]] = &piece.tracks[form.elements.size() + k];
+    for (std::size_t k = 0; k < form.elements.size(); ++k)
+      element_streams[form.elements[k]] = stream(StreamKind::buffer, form.elements[k]->id, piece.tracks[k]);
+    for (std::size_t k = 0; k < form.numbers.size(); ++k)
+      number_tracks[form.numbers[k]] = &piece.tracks[form.elements.size() + k];
   }
 
   /// The operator, with the value as `right`, as outputs to stream 0.
   void add_updates(const Reduction& r, bool is_assign) {
     place_type = &r.place_type;
     if (is_assign) {  // of a scalar; records are copied
-      const int right = right_instruction >= 0 ? right_instruction : convert(load(right_stream, value_scalar, 0), r.place_type.scalar);
+      const int right = right_instruction >= 0 ? right_instruction
+                                               : convert(load(right_stream, value_scalar, 0), r.place_type.scalar);
       spec.outputs.push_back({0, convert(right, r.place_type.scalar)});
       return;
     }
@@ -231,14 +251,18 @@ struct Lowering::Build {
     }
     spec.is_injective = is_injective;
     if (nest.list_length > 1 && !spec.has_lists()) add_list_dimension();
-    for (const auto& strides : strides_bytes) call.strides_bytes.insert(call.strides_bytes.end(), strides.begin(), strides.end());
+    for (const auto& strides : strides_bytes)
+      call.strides_bytes.insert(call.strides_bytes.end(), strides.begin(), strides.end());
     for (std::size_t d = 0; d < nest.counts.size(); ++d) {
       const bool is_innermost = d + 1 == nest.counts.size();
-      const std::int64_t element = std::max<std::int64_t>(1, std::abs(nest.tracks.empty() ? 8 : nest.tracks.back().strides[d]));
-      const bool is_short = is_innermost ? nest.counts[d] * element <= longest_literal_run_bytes : nest.counts[d] <= longest_literal_extent;
+      const std::int64_t element =
+          std::max<std::int64_t>(1, std::abs(nest.tracks.empty() ? 8 : nest.tracks.back().strides[d]));
+      const bool is_short = is_innermost ? nest.counts[d] * element <= longest_literal_run_bytes
+                                         : nest.counts[d] <= longest_literal_extent;
       spec.extents.push_back(is_short ? nest.counts[d] : at_run_time);
     }
-    spec.name = identifier(fmt::format("{}_{}_{}{}", lowering.bound_.model->name, lowering.statement_.name, kind, reduction));
+    spec.name =
+        identifier(fmt::format("{}_{}_{}{}", lowering.bound_.model->name, lowering.statement_.name, kind, reduction));
     call.spec = lowering.specs_.add(std::move(spec));
     return std::move(call);
   }
@@ -247,7 +271,8 @@ struct Lowering::Build {
   void add_list_dimension() {
     for (std::size_t k = 0; k < spec.streams.size(); ++k) {
       jit::Stream& s = spec.streams[k];
-      s.strides_bytes.insert(s.strides_bytes.begin(), lowering.has_literal_strides_ ? s.list_stride_bytes : at_run_time);
+      s.strides_bytes.insert(s.strides_bytes.begin(),
+                             lowering.has_literal_strides_ ? s.list_stride_bytes : at_run_time);
       strides_bytes[k].insert(strides_bytes[k].begin(), s.list_stride_bytes);
       s.list_stride_bytes = 0;
     }
@@ -283,7 +308,8 @@ KernelCall Lowering::unpack(const Transfer& t) {
   b.stream(StreamKind::buffer, r.place->id, t.piece.tracks[0]);
   b.right_stream = b.stream(StreamKind::message, -1, t.piece.tracks[1]);
   b.value_scalar = r.value_type.scalar;
-  if (t.is_assign && r.value_type == r.place_type) b.spec.copy_bytes = static_cast<std::int64_t>(r.place_type.size_bytes);
+  if (t.is_assign && r.value_type == r.place_type)
+    b.spec.copy_bytes = static_cast<std::int64_t>(r.place_type.size_bytes);
   else b.add_updates(r, t.is_assign);
   return b.finish("unpack", t.reduction, t.is_injective);
 }

@@ -22,7 +22,7 @@ struct StreamUse {
 };
 
 struct KernelCall {
-  int spec = -1;                    ///< number in the list of specs; -1: copy `copy_bytes` from stream 1 to stream 0
+  int spec = -1;  ///< number in the list of specs; -1: copy `copy_bytes` from stream 1 to stream 0
   std::int64_t copy_bytes = 0;
   std::vector<StreamUse> streams;
   std::int64_t list_length = 1;
@@ -65,7 +65,8 @@ class Lowering {
   bool has_literal_strides_;
 };
 
-/// Gives both pieces the same nest, where their elements fall into the same dimensions; else false, and they are unchanged.
+/// Gives both pieces the same nest, where their elements fall into the same dimensions; else false, and they are
+/// unchanged.
 bool match_nests(Piece& a, Piece& b);
 
 }  // namespace kplan

@@ -10,12 +10,15 @@ constexpr std::size_t most_literal_specs = 256;
 constexpr int slots_per_channel = 2;
 
 /// The whole message lies in one buffer as it travels.
-std::optional<OutgoingMessage::InPlace> lies_in_place(const StatementSchedule& s, const Message& m, const std::vector<KernelCall>& calls) {
-  if (s.reads_what_it_writes || calls.size() != 1 || calls[0].spec >= 0 || calls[0].copy_bytes != m.bytes) return std::nullopt;
+std::optional<OutgoingMessage::InPlace> lies_in_place(const StatementSchedule& s, const Message& m,
+                                                      const std::vector<KernelCall>& calls) {
+  if (s.reads_what_it_writes || calls.size() != 1 || calls[0].spec >= 0 || calls[0].copy_bytes != m.bytes)
+    return std::nullopt;
   return OutgoingMessage::InPlace{calls[0].streams[1].buffer, calls[0].streams[1].offset_bytes};
 }
 
-std::vector<LoweredStatement> lower_with(const BoundPlan& bound, const Schedule& schedule, SpecTable& specs, bool has_literal_strides) {
+std::vector<LoweredStatement> lower_with(const BoundPlan& bound, const Schedule& schedule, SpecTable& specs,
+                                         bool has_literal_strides) {
   std::vector<LoweredStatement> out;
   for (const StatementSchedule& s : schedule.statements) {
     Lowering lowering(bound, s, specs, has_literal_strides);
@@ -34,7 +37,8 @@ std::vector<LoweredStatement> lower_with(const BoundPlan& bound, const Schedule&
     if (!s.local_send.empty() && !s.local_receive.empty()) {
       std::vector<Transfer> from = s.local_send[0].transfers, to = s.local_receive[0].transfers;
       bool is_direct = !s.reads_what_it_writes && from.size() == to.size();
-      for (std::size_t k = 0; is_direct && k < from.size(); ++k) is_direct = from[k].reduction == to[k].reduction && match_nests(from[k].piece, to[k].piece);
+      for (std::size_t k = 0; is_direct && k < from.size(); ++k)
+        is_direct = from[k].reduction == to[k].reduction && match_nests(from[k].piece, to[k].piece);
       if (is_direct) {
         for (std::size_t k = 0; k < from.size(); ++k) lowered.local.push_back(lowering.move(from[k], to[k]));
       } else {
@@ -75,7 +79,9 @@ std::uint64_t ReadyCall::operator()(const std::vector<BoundMemory>& memory, std:
     std::memcpy(bases_[0], bases_[1], static_cast<std::size_t>(call_.copy_bytes));
     return 0;
   }
-  const jit::KernelArguments arguments{bases_.data(), lists_.data(), call_.list_length, call_.extents.data(), call_.strides_bytes.data(), call_.scalars.data()};
+  const jit::KernelArguments arguments{
+      bases_.data(),       lists_.data(), call_.list_length, call_.extents.data(), call_.strides_bytes.data(),
+      call_.scalars.data()};
   return kernel_(arguments);
 }
 
@@ -107,12 +113,14 @@ Program make_program(BoundPlan bound, Schedule schedule) {
     program.statement = s.statement;
     program.is_in_sender_order = s.is_in_sender_order;
     for (std::size_t m = 0; m < s.sends.size(); ++m) {
-      OutgoingMessage message{s.sends[m].peer, static_cast<std::size_t>(s.sends[m].bytes), nullptr, {}, l.sends[m].in_place};
+      OutgoingMessage message{
+          s.sends[m].peer, static_cast<std::size_t>(s.sends[m].bytes), nullptr, {}, l.sends[m].in_place};
       message.calls = ready(l.sends[m].calls);
       program.outgoing.push_back(std::move(message));
     }
     for (std::size_t m = 0; m < s.receives.size(); ++m)
-      program.incoming.push_back({s.receives[m].peer, static_cast<std::size_t>(s.receives[m].bytes), nullptr, ready(l.receives[m].calls), false});
+      program.incoming.push_back({s.receives[m].peer, static_cast<std::size_t>(s.receives[m].bytes), nullptr,
+                                  ready(l.receives[m].calls), false});
     if (!l.local.empty()) {
       program.staging = ready(l.staging);
       if (!program.staging.empty()) program.staged.resize(static_cast<std::size_t>(s.local_send[0].bytes));
@@ -132,8 +140,10 @@ void open_channels(Program& program, transport::Transport& transport, transport:
   using transport::Direction;
   std::vector<ChannelSpec> specs;
   std::vector<std::unique_ptr<transport::Channel>*> targets;
-  const auto add = [&](int statement, std::int64_t peer, std::size_t bytes, Direction direction, std::unique_ptr<transport::Channel>& target) {
-    specs.push_back({static_cast<int>(peer), static_cast<std::uint32_t>(statement), bytes, slots_per_channel, direction});
+  const auto add = [&](int statement, std::int64_t peer, std::size_t bytes, Direction direction,
+                       std::unique_ptr<transport::Channel>& target) {
+    specs.push_back(
+        {static_cast<int>(peer), static_cast<std::uint32_t>(statement), bytes, slots_per_channel, direction});
     targets.push_back(&target);
   };
   for (StatementProgram& s : program.statements) {

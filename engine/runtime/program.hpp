@@ -24,7 +24,8 @@ class ReadyCall {
   ReadyCall(ReadyCall&&) noexcept = default;
   ReadyCall& operator=(ReadyCall&&) noexcept = default;
 
-  /// Runs it on the memory; `message` is the message's first byte. Returns 0, or 1 + the number of an iteration with a zero divisor.
+  /// Runs it on the memory; `message` is the message's first byte. Returns 0, or 1 + the number of an iteration with a
+  /// zero divisor.
   std::uint64_t operator()(const std::vector<BoundMemory>& memory, std::byte* message);
   void set_varying(const std::vector<ScalarValue>& parameters);
   const KernelCall& call() const { return call_; }

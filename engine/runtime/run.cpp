@@ -14,7 +14,10 @@ namespace kplan {
 using transport::Clock;
 
 Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport, std::chrono::nanoseconds timeout)
-    : program_(std::move(program)), transport_(std::move(transport)), timeout_(timeout), memory_(program_.bound.model->buffers.size()) {}
+    : program_(std::move(program)),
+      transport_(std::move(transport)),
+      timeout_(timeout),
+      memory_(program_.bound.model->buffers.size()) {}
 
 void Runner::fail(const char* code, const std::string& what) const {
   throw TransportError(code, fmt::format("plan {}, {} in run {}", program_.schedule.plan, what, run_));
@@ -28,7 +31,9 @@ void Runner::wait_until(int statement, const Ready& ready, const Waiting& waitin
   const auto describe = [&](const std::vector<Wait>& waits) {
     std::string out;
     for (const Wait& w : waits) out += (out.empty() ? "" : ", ") + w.text;
-    return fmt::format("statement {}: rank {} waits for {}", program_.schedule.statements[static_cast<std::size_t>(statement)].name, program_.schedule.rank, out);
+    return fmt::format("statement {}: rank {} waits for {}",
+                       program_.schedule.statements[static_cast<std::size_t>(statement)].name, program_.schedule.rank,
+                       out);
   };
   for (unsigned idle = 1;; ++idle) {
     transport_->progress();
@@ -44,7 +49,8 @@ void Runner::wait_until(int statement, const Ready& ready, const Waiting& waitin
       }
       if (Clock::now() > deadline && !ready()) {
         is_broken_ = true;
-        fail("KP-T004", fmt::format("{}; timed out after {:g} s", describe(waiting()), std::chrono::duration<double>(timeout_).count()));
+        fail("KP-T004", fmt::format("{}; timed out after {:g} s", describe(waiting()),
+                                    std::chrono::duration<double>(timeout_).count()));
       }
     }
     transport_->pause(idle);
@@ -56,8 +62,9 @@ void Runner::note_zero_divisor(const StatementProgram& program, const ReadyCall&
   const BoundPlan& bound = program_.bound;
   const Statement& s = bound.model->statements[static_cast<std::size_t>(program.statement)];
   const Reduction& r = s.reductions[static_cast<std::size_t>(call.call().reduction)];
-  zero_divisor_ = fmt::format("plan {}, statement {}: a divisor is zero in {} on rank {}, run {}", bound.model->name, s.name,
-                              is_value ? "a value" : fmt::format("operator `{}`", r.operator_name), program_.schedule.rank, run_);
+  zero_divisor_ =
+      fmt::format("plan {}, statement {}: a divisor is zero in {} on rank {}, run {}", bound.model->name, s.name,
+                  is_value ? "a value" : fmt::format("operator `{}`", r.operator_name), program_.schedule.rank, run_);
   if (!is_value) return;
   // Which environment: by evaluating them one by one, as the reference does.
   RankState state = bound.state;
@@ -70,7 +77,8 @@ void Runner::note_zero_divisor(const StatementProgram& program, const ReadyCall&
       if (s.is_pull || evaluate_index(decider, context) != state.rank) return true;
       std::map<const Expr*, std::vector<std::int64_t>> selections;
       std::size_t count = 1;
-      for (const Expr* e : elements_read(*r.value)) count = std::max(count, (selections[e] = select(*e, context)).size());
+      for (const Expr* e : elements_read(*r.value))
+        count = std::max(count, (selections[e] = select(*e, context)).size());
       context.selections = &selections;
       try {
         for (context.position = 0; context.position < count; ++context.position) evaluate(*r.value, context);
@@ -92,9 +100,12 @@ void Runner::begin(const std::vector<int>& phase) {
       if (call(memory_, s.staged.data()) != 0) note_zero_divisor(s, call, true);
     for (OutgoingMessage& m : s.outgoing) {
       std::byte* slot = nullptr;
-      wait_until(number, [&] { return (slot = m.channel->send_slot(run_)) != nullptr; }, [&] { return std::vector<Wait>{taking(m)}; });
+      wait_until(
+          number, [&] { return (slot = m.channel->send_slot(run_)) != nullptr; },
+          [&] { return std::vector<Wait>{taking(m)}; });
       if (m.in_place) {
-        m.channel->put_in_place(run_, memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes, m.bytes);
+        m.channel->put_in_place(
+            run_, memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes, m.bytes);
         continue;
       }
       for (ReadyCall& call : m.calls)
@@ -137,24 +148,35 @@ bool Runner::take_arrived(StatementProgram& s) {
 void Runner::finish(const std::vector<int>& phase) {
   for (const int number : phase) {
     StatementProgram& s = program_.statements[static_cast<std::size_t>(number)];
-    wait_until(number, [&] { return take_arrived(s); },
-               [&] {
-                 std::vector<Wait> out;
-                 for (const IncomingMessage& m : s.incoming)
-                   if (!m.is_done && m.channel && !m.channel->arrived(run_)) out.push_back({static_cast<int>(m.peer), fmt::format("{} bytes from rank {}", m.bytes, m.peer)});
-                 return out;
-               });
+    wait_until(
+        number, [&] { return take_arrived(s); },
+        [&] {
+          std::vector<Wait> out;
+          for (const IncomingMessage& m : s.incoming)
+            if (!m.is_done && m.channel && !m.channel->arrived(run_))
+              out.push_back({static_cast<int>(m.peer), fmt::format("{} bytes from rank {}", m.bytes, m.peer)});
+          return out;
+        });
   }
   for (const int number : phase)
     for (OutgoingMessage& m : program_.statements[static_cast<std::size_t>(number)].outgoing)
-      if (m.in_place) wait_until(number, [&] { return m.channel->is_sent(run_); }, [&] { return std::vector<Wait>{taking(m)}; });
+      if (m.in_place)
+        wait_until(
+            number, [&] { return m.channel->is_sent(run_); }, [&] { return std::vector<Wait>{taking(m)}; });
 }
 
-Runner::Wait Runner::taking(const OutgoingMessage& m) { return {static_cast<int>(m.peer), fmt::format("rank {} to take {} bytes", m.peer, m.bytes)}; }
+Runner::Wait Runner::taking(const OutgoingMessage& m) {
+  return {static_cast<int>(m.peer), fmt::format("rank {} to take {} bytes", m.peer, m.bytes)};
+}
 
 void Runner::start() {
-  if (is_broken_) throw TransportError("KP-T011", fmt::format("plan {}: an earlier run failed; the executable cannot be used any more", program_.schedule.plan));
-  if (is_started_) throw PlanError("KP-R010", fmt::format("plan {}: started twice; wait() ends the run before", program_.schedule.plan));
+  if (is_broken_)
+    throw TransportError(
+        "KP-T011",
+        fmt::format("plan {}: an earlier run failed; the executable cannot be used any more", program_.schedule.plan));
+  if (is_started_)
+    throw PlanError("KP-R010",
+                    fmt::format("plan {}: started twice; wait() ends the run before", program_.schedule.plan));
   if (are_parameters_new_) {
     for (StatementProgram& s : program_.statements) {
       const auto renew = [&](std::vector<ReadyCall>& calls) {

@@ -23,7 +23,9 @@ class Stamps {
   Stamps(std::int64_t lowest, std::int64_t highest) : lowest_(lowest) {
     if (highest - lowest < most_dense_slots) dense_.assign(static_cast<std::size_t>(highest - lowest + 1), 0);
   }
-  std::uint32_t& operator[](std::int64_t slot) { return dense_.empty() ? sparse_[slot] : dense_[static_cast<std::size_t>(slot - lowest_)]; }
+  std::uint32_t& operator[](std::int64_t slot) {
+    return dense_.empty() ? sparse_[slot] : dense_[static_cast<std::size_t>(slot - lowest_)];
+  }
 
  private:
   std::int64_t lowest_;
@@ -39,7 +41,8 @@ struct Origin {
 
 class Ordering {
  public:
-  Ordering(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives) : bound_(bound), s_(s), receives_(receives) {}
+  Ordering(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives)
+      : bound_(bound), s_(s), receives_(receives) {}
 
   Applications order() {
     for (const Flow& flow : receives_) out_.messages.push_back(message(flow));
@@ -120,7 +123,8 @@ class Ordering {
     std::map<int, Stamps> stamps;
     for (const auto& [buffer, reach] : reaches) {
       const ElementType& type = bound_.model->buffers[static_cast<std::size_t>(buffer)].type;
-      const auto fields = static_cast<std::int64_t>(std::max<std::size_t>(1, type.fields.size())), size = static_cast<std::int64_t>(type.size_bytes);
+      const auto fields = static_cast<std::int64_t>(std::max<std::size_t>(1, type.fields.size())),
+                 size = static_cast<std::int64_t>(type.size_bytes);
       stamps.emplace(buffer, Stamps(reach.lowest / size * fields, (reach.highest / size + 1) * fields));
     }
     std::vector<Origin> origins{{}};
@@ -141,7 +145,8 @@ class Ordering {
               if (before == number) t.is_injective = false;
               const Origin& other = origins[before];
               if (other.flow == flow && other.reduction != t.reduction) interleaved_.insert({flow, true});
-              if (checks && r.is_assign && (stamp & assigned_bit) != 0) assigned_twice(t, out_.messages[flow].peer, byte, out_.messages[other.flow].peer, other.reduction);
+              if (checks && r.is_assign && (stamp & assigned_bit) != 0)
+                assigned_twice(t, out_.messages[flow].peer, byte, out_.messages[other.flow].peer, other.reduction);
             }
             stamp = number | (stamp & assigned_bit) | (r.is_assign ? assigned_bit : 0);
           });
@@ -150,15 +155,19 @@ class Ordering {
       }
   }
 
-  [[noreturn]] void assigned_twice(const Transfer& t, std::int64_t sender, std::int64_t byte, std::int64_t other_sender, int other_reduction) const {
+  [[noreturn]] void assigned_twice(const Transfer& t, std::int64_t sender, std::int64_t byte, std::int64_t other_sender,
+                                   int other_reduction) const {
     const Reduction& r = reduction(t);
     const auto from = [&](std::int64_t rank, int k, int occurrence) {
       const std::string environment = environment_at(bound_, s_, rank, k, byte, occurrence);
       return fmt::format("from rank {}{}{}", rank, environment.empty() ? "" : " when ", environment);
     };
-    throw error_in(*bound_.model, s_, r.span, "KP-P060",
-                   fmt::format("element {} of `{}` on rank {} is assigned twice: {} and {}", byte / static_cast<std::int64_t>(r.place->element_bytes), r.place->name, bound_.state.rank,
-                               from(other_sender, other_reduction, 0), from(sender, t.reduction, other_sender == sender && other_reduction == t.reduction ? 1 : 0)));
+    throw error_in(
+        *bound_.model, s_, r.span, "KP-P060",
+        fmt::format("element {} of `{}` on rank {} is assigned twice: {} and {}",
+                    byte / static_cast<std::int64_t>(r.place->element_bytes), r.place->name, bound_.state.rank,
+                    from(other_sender, other_reduction, 0),
+                    from(sender, t.reduction, other_sender == sender && other_reduction == t.reduction ? 1 : 0)));
   }
 
   /// One element of a message with its order: environment, then reduction.
@@ -168,7 +177,8 @@ class Ordering {
     std::vector<std::int64_t> places, positions;  ///< of its elements, in the buffer and in the message
   };
 
-  /// Where reductions of one message meet in a place, they are applied environment by environment, not one after the other.
+  /// Where reductions of one message meet in a place, they are applied environment by environment, not one after the
+  /// other.
   void interleave() {
     if (s_.is_any_order) return;
     for (const auto& [flow, yes] : interleaved_) {
@@ -186,14 +196,23 @@ class Ordering {
         std::size_t at = 0;
         for (const EnvironmentKey& key : list) {
           const auto from = static_cast<std::ptrdiff_t>(at), to = from + static_cast<std::ptrdiff_t>(key.element_count);
-          items.push_back({&key, segment.reduction, {places.begin() + from, places.begin() + to}, {positions.begin() + from, positions.begin() + to}});
+          items.push_back({&key,
+                           segment.reduction,
+                           {places.begin() + from, places.begin() + to},
+                           {positions.begin() + from, positions.begin() + to}});
           at = static_cast<std::size_t>(to);
         }
       }
-      std::ranges::stable_sort(items, [](const Item& a, const Item& b) { return std::tie(a.key->positions, a.reduction) < std::tie(b.key->positions, b.reduction); });
+      std::ranges::stable_sort(items, [](const Item& a, const Item& b) {
+        return std::tie(a.key->positions, a.reduction) < std::tie(b.key->positions, b.reduction);
+      });
       m.transfers.clear();
       for (const Item& item : items) {
-        if (m.transfers.empty() || m.transfers.back().reduction != item.reduction) m.transfers.push_back({item.reduction, {0, {}, {Track{}, Track{}}}, s_.reductions[static_cast<std::size_t>(item.reduction)].is_assign, true});
+        if (m.transfers.empty() || m.transfers.back().reduction != item.reduction)
+          m.transfers.push_back({item.reduction,
+                                 {0, {}, {Track{}, Track{}}},
+                                 s_.reductions[static_cast<std::size_t>(item.reduction)].is_assign,
+                                 true});
         Piece& piece = m.transfers.back().piece;
         piece.list_length += static_cast<std::int64_t>(item.places.size());
         piece.tracks[0].bases.insert(piece.tracks[0].bases.end(), item.places.begin(), item.places.end());
@@ -212,13 +231,15 @@ class Ordering {
       std::vector<Transfer> transfers;
       for (const Transfer& t : m.transfers) {
         const Reduction& r = reduction(t);
-        Transfer first{t.reduction, {0, {}, {Track{}, Track{}}}, true, true}, later{t.reduction, {0, {}, {Track{}, Track{}}}, r.is_assign, t.is_injective};
+        Transfer first{t.reduction, {0, {}, {Track{}, Track{}}}, true, true},
+            later{t.reduction, {0, {}, {Track{}, Track{}}}, r.is_assign, t.is_injective};
         std::vector<std::int64_t> positions;
         walk(t.piece, t.piece.tracks[1], [&](std::int64_t p) { return positions.push_back(p), true; });
         std::size_t k = 0;
         walk(t.piece, t.piece.tracks[0], [&](std::int64_t place) {
           bool is_first = true;
-          each_slot(*r.place, place, [&](std::int64_t slot) { is_first = met[r.place->id].emplace(slot, true).second && is_first; });
+          each_slot(*r.place, place,
+                    [&](std::int64_t slot) { is_first = met[r.place->id].emplace(slot, true).second && is_first; });
           Piece& to = is_first ? first.piece : later.piece;
           ++to.list_length;
           to.tracks[0].bases.push_back(place);
@@ -245,6 +266,8 @@ class Ordering {
 
 }  // namespace
 
-Applications order_applications(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives) { return Ordering(bound, s, receives).order(); }
+Applications order_applications(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives) {
+  return Ordering(bound, s, receives).order();
+}
 
 }  // namespace kplan

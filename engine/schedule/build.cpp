@@ -11,7 +11,8 @@
 namespace kplan {
 namespace {
 
-/// The buffers a statement reads and writes. A reduction other than assign reads its place too, but only as it writes it.
+/// The buffers a statement reads and writes. A reduction other than assign reads its place too, but only as it writes
+/// it.
 struct Touched {
   std::set<int> reads, writes;
 };
@@ -33,22 +34,35 @@ bool meet(const std::set<int>& a, const std::set<int>& b) {
 }
 
 void refuse(const PlanModel& plan, const Statement& s, const Knowledge& knowledge) {
-  const auto unsupported = [&](const char* code, const std::string& what) { throw Unsupported(code, fmt::format("plan {}, statement {}: {}", plan.name, s.name, what)); };
-  if (s.group >= 0) unsupported("KP-U010", fmt::format("statements in a group other than world are not run yet; `{}` is one", plan.groups[static_cast<std::size_t>(s.group)].name));
-  if (knowledge.is_varying) unsupported("KP-U011", fmt::format("patterns that vary from run to run are not run yet: {}", knowledge.varying_reason));
+  const auto unsupported = [&](const char* code, const std::string& what) {
+    throw Unsupported(code, fmt::format("plan {}, statement {}: {}", plan.name, s.name, what));
+  };
+  if (s.group >= 0)
+    unsupported("KP-U010", fmt::format("statements in a group other than world are not run yet; `{}` is one",
+                                       plan.groups[static_cast<std::size_t>(s.group)].name));
+  if (knowledge.is_varying)
+    unsupported("KP-U011",
+                fmt::format("patterns that vary from run to run are not run yet: {}", knowledge.varying_reason));
   if (knowledge.knowledge == KnowledgeClass::sender || knowledge.knowledge == KnowledgeClass::receiver)
-    unsupported("KP-U012", fmt::format("only the {}s know its pattern, and dynamic exchange is not run yet: {}; if both ends do know it, claim \"knowledge\": \"corresponding\"", name_of(knowledge.knowledge), knowledge.reason));
+    unsupported("KP-U012", fmt::format("only the {}s know its pattern, and dynamic exchange is not run yet: {}; if "
+                                       "both ends do know it, claim \"knowledge\": \"corresponding\"",
+                                       name_of(knowledge.knowledge), knowledge.reason));
   for (const Reduction& r : s.reductions)
-    if (r.is_native) unsupported("KP-U013", fmt::format("operators registered as C++ functions are not run yet; `{}` is one", r.operator_name));
+    if (r.is_native)
+      unsupported("KP-U013",
+                  fmt::format("operators registered as C++ functions are not run yet; `{}` is one", r.operator_name));
 }
 
-/// Whether what one end of a message expects may hang on data that the other end does not know: a claim, or slices by private names.
+/// Whether what one end of a message expects may hang on data that the other end does not know: a claim, or slices by
+/// private names.
 bool may_ends_differ(const PlanModel& plan, const Statement& s, const Knowledge& knowledge) {
   if (knowledge.knowledge != KnowledgeClass::global) return true;
   bool out = false;
   for (const Reduction& r : s.reductions)
     for (const Expr* side : {r.place.get(), r.value.get()})
-      visit(*side, [&](const Expr& e) { out = out || (e.kind == ExprKind::element && !e.is_index && has_private_count(plan, e)); });
+      visit(*side, [&](const Expr& e) {
+        out = out || (e.kind == ExprKind::element && !e.is_index && has_private_count(plan, e));
+      });
   return out;
 }
 
@@ -57,7 +71,8 @@ Message sent_message(const Statement& s, const Flow& flow) {
   Message out;
   out.peer = flow.peer;
   for (const Segment& segment : flow.segments) {
-    const auto element_bytes = static_cast<std::int64_t>(s.reductions[static_cast<std::size_t>(segment.reduction)].value_type.size_bytes);
+    const auto element_bytes =
+        static_cast<std::int64_t>(s.reductions[static_cast<std::size_t>(segment.reduction)].value_type.size_bytes);
     out.bytes = (out.bytes + 15) / 16 * 16;
     out.element_count += segment.element_count;
     out.payload_bytes += segment.element_count * element_bytes;
@@ -86,11 +101,16 @@ StatementSchedule schedule_statement(const BoundPlan& bound, std::size_t number)
   out.reads_what_it_writes = meet(touched.reads, touched.writes);
   Applications applications = order_applications(bound, s, pattern.receives);
   out.is_in_sender_order = applications.is_in_sender_order;
-  for (Message& m : applications.messages) (m.peer == bound.state.rank ? out.local_receive : out.receives).push_back(std::move(m));
-  for (const Flow& flow : pattern.sends) (flow.peer == bound.state.rank ? out.local_send : out.sends).push_back(sent_message(s, flow));
-  const std::int64_t sent = out.local_send.empty() ? 0 : out.local_send[0].element_count, received = out.local_receive.empty() ? 0 : out.local_receive[0].element_count;
+  for (Message& m : applications.messages)
+    (m.peer == bound.state.rank ? out.local_receive : out.receives).push_back(std::move(m));
+  for (const Flow& flow : pattern.sends)
+    (flow.peer == bound.state.rank ? out.local_send : out.sends).push_back(sent_message(s, flow));
+  const std::int64_t sent = out.local_send.empty() ? 0 : out.local_send[0].element_count,
+                     received = out.local_receive.empty() ? 0 : out.local_receive[0].element_count;
   if (sent != received)
-    throw error_in(plan, s, s.reductions[0].span, "KP-P059", fmt::format("values of {} elements do not conform to places of {} elements, both on rank {}", sent, received, bound.state.rank));
+    throw error_in(plan, s, s.reductions[0].span, "KP-P059",
+                   fmt::format("values of {} elements do not conform to places of {} elements, both on rank {}", sent,
+                               received, bound.state.rank));
   out.values = std::move(pattern.values);
   return out;
 }
@@ -119,7 +139,8 @@ Schedule build_schedule(const BoundPlan& bound) {
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
     out.statements.push_back(schedule_statement(bound, k));
     const Touched next = touched_by(plan.statements[k]);
-    const bool conflicts = meet(next.reads, phase.writes) || meet(next.writes, phase.writes) || meet(next.writes, phase.reads);
+    const bool conflicts =
+        meet(next.reads, phase.writes) || meet(next.writes, phase.writes) || meet(next.writes, phase.reads);
     if (out.phases.empty() || conflicts) {
       out.phases.emplace_back();
       phase = {};

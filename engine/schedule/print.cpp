@@ -30,7 +30,8 @@ Json transfer_json(const Transfer& t, const Statement& s, const ValueForm& value
   out["block_shape"] = t.piece.counts;
   const std::size_t message = t.piece.tracks.size() - 1;
   if (is_send) {
-    for (std::size_t k = 0; k < value.elements.size(); ++k) out["from"].push_back({{"buffer", value.elements[k]->name}, {"at", track_json(t.piece, t.piece.tracks[k])}});
+    for (std::size_t k = 0; k < value.elements.size(); ++k)
+      out["from"].push_back({{"buffer", value.elements[k]->name}, {"at", track_json(t.piece, t.piece.tracks[k])}});
     out["message"] = track_json(t.piece, t.piece.tracks[message]);
   } else {
     out["message"] = track_json(t.piece, t.piece.tracks[message]);
@@ -41,7 +42,8 @@ Json transfer_json(const Transfer& t, const Statement& s, const ValueForm& value
 
 Json message_json(const Message& m, const Statement& s, const StatementSchedule& schedule, bool is_send) {
   Json out{{"peer", m.peer}, {"elements", m.element_count}, {"bytes", m.payload_bytes}};
-  for (const Transfer& t : m.transfers) out["transfers"].push_back(transfer_json(t, s, schedule.values[static_cast<std::size_t>(t.reduction)], is_send));
+  for (const Transfer& t : m.transfers)
+    out["transfers"].push_back(transfer_json(t, s, schedule.values[static_cast<std::size_t>(t.reduction)], is_send));
   return out;
 }
 

@@ -13,9 +13,9 @@ namespace kplan {
 /// A share of a message: a piece of one reduction, whose last track is the message itself.
 struct Transfer {
   int reduction = 0;
-  Piece piece;              ///< sending: value tracks and the message; receiving: the place and the message
-  bool is_assign = true;    ///< receiving: assign, though the operator may be another (`fresh`)
-  bool is_injective = true; ///< receiving: no place is met twice in the piece
+  Piece piece;               ///< sending: value tracks and the message; receiving: the place and the message
+  bool is_assign = true;     ///< receiving: assign, though the operator may be another (`fresh`)
+  bool is_injective = true;  ///< receiving: no place is met twice in the piece
   bool operator==(const Transfer&) const = default;
 };
 
@@ -24,8 +24,8 @@ struct Message {
   std::int64_t payload_bytes = 0;  ///< elements times their size on the way
   std::int64_t bytes = 0;          ///< payload and what aligns segments
   std::int64_t element_count = 0;
-  std::uint64_t digest = 0;        ///< of claims, see Segment
-  std::vector<Transfer> transfers; ///< in the order in which they are done
+  std::uint64_t digest = 0;         ///< of claims, see Segment
+  std::vector<Transfer> transfers;  ///< in the order in which they are done
   bool operator==(const Message&) const = default;
 };
 
@@ -33,12 +33,13 @@ struct StatementSchedule {
   int statement = 0;
   std::string name;
   Knowledge knowledge;
-  std::vector<ValueForm> values;   ///< by reduction
-  std::vector<Message> sends, receives;       ///< ascending peer, without this rank itself
+  std::vector<ValueForm> values;                   ///< by reduction
+  std::vector<Message> sends, receives;            ///< ascending peer, without this rank itself
   std::vector<Message> local_send, local_receive;  ///< none or one: this rank to itself
-  bool is_in_sender_order = false; ///< some place is met from several ranks, and so arrival order is not good enough
+  bool is_in_sender_order = false;  ///< some place is met from several ranks, and so arrival order is not good enough
   bool reads_what_it_writes = false;
-  bool compares_ends = false;      ///< the ends of a message may differ in what they expect: they compare when the plan is compiled
+  bool compares_ends =
+      false;  ///< the ends of a message may differ in what they expect: they compare when the plan is compiled
 };
 
 struct Schedule {
@@ -56,7 +57,8 @@ Schedule build_schedule(const BoundPlan& bound);
 /// The schedule as a JSON document for people and tests.
 std::string to_json(const Schedule& schedule, const PlanModel& plan);
 
-/// Appends the message as the piece's last track: elements of the given size one after the other from `offset_bytes` on.
+/// Appends the message as the piece's last track: elements of the given size one after the other from `offset_bytes`
+/// on.
 void add_message_track(Piece& piece, std::int64_t offset_bytes, std::int64_t element_bytes);
 
 /// What is received in one statement, in the order of application, checked for places that are assigned twice.

@@ -21,7 +21,8 @@ Expected<std::unique_ptr<CodeStore>> CodeStore::create() {
   out->linker_ = std::make_unique<ObjectLinkingLayer>(*out->session_);
   out->process_ = &out->session_->createBareJITDylib("process");
   SymbolMap symbols;
-  symbols[out->session_->intern("memcpy")] = {ExecutorAddr::fromPtr(&std::memcpy), JITSymbolFlags::Exported | JITSymbolFlags::Callable};
+  symbols[out->session_->intern("memcpy")] = {ExecutorAddr::fromPtr(&std::memcpy),
+                                              JITSymbolFlags::Exported | JITSymbolFlags::Callable};
   if (auto error = out->process_->define(absoluteSymbols(std::move(symbols)))) return error;
   return out;
 }
@@ -30,13 +31,15 @@ CodeStore::~CodeStore() {
   if (session_) consumeError(session_->endSession());
 }
 
-Expected<StoredCode> CodeStore::add(StringRef object, const std::vector<std::string>& names, std::vector<void*>& addresses) {
+Expected<StoredCode> CodeStore::add(StringRef object, const std::vector<std::string>& names,
+                                    std::vector<void*>& addresses) {
   StoredCode code;
   code.dylib = &session_->createBareJITDylib("batch" + std::to_string(batch_count_++));
   code.dylib->addToLinkOrder(*process_);
   code.tracker = code.dylib->createResourceTracker();
   auto look_up = [&]() -> Error {
-    if (auto error = linker_->add(code.tracker, MemoryBuffer::getMemBufferCopy(object, code.dylib->getName()))) return error;
+    if (auto error = linker_->add(code.tracker, MemoryBuffer::getMemBufferCopy(object, code.dylib->getName())))
+      return error;
     SymbolLookupSet wanted;
     for (const std::string& name : names) wanted.add(session_->intern(name));
     auto found = session_->lookup({{code.dylib, JITDylibLookupFlags::MatchExportedSymbolsOnly}}, std::move(wanted));

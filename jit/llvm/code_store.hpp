@@ -23,7 +23,8 @@ class CodeStore {
   ~CodeStore();
 
   /// Links the object and writes the addresses of the named functions.
-  llvm::Expected<StoredCode> add(llvm::StringRef object, const std::vector<std::string>& names, std::vector<void*>& addresses);
+  llvm::Expected<StoredCode> add(llvm::StringRef object, const std::vector<std::string>& names,
+                                 std::vector<void*>& addresses);
   /// Frees the code. Its functions must not be running.
   llvm::Error remove(StoredCode code);
 

@@ -22,7 +22,8 @@ std::vector<Piece> pieces_of(std::int64_t bytes, std::int64_t vector_bytes) {
   std::int64_t done = 0;
   while (done < bytes) {
     const std::int64_t rest = bytes - done;
-    std::int64_t piece = std::min(vector_bytes, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rest))));
+    std::int64_t piece =
+        std::min(vector_bytes, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rest))));
     const auto above = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rest)));
     if (rest != piece && above <= std::min(vector_bytes, bytes)) {
       out.push_back({bytes - above, above});
@@ -40,7 +41,8 @@ void copy_inline(Frame& frame, Value* to, Value* from, std::int64_t bytes, int v
   const auto pieces = pieces_of(bytes, vector_bytes);
   for (const Piece& piece : pieces) {
     const auto size = static_cast<unsigned>(piece.bytes);
-    llvm::Type* type = size <= 8 ? static_cast<llvm::Type*>(b.getIntNTy(8 * size)) : llvm::FixedVectorType::get(b.getInt64Ty(), size / 8);
+    llvm::Type* type = size <= 8 ? static_cast<llvm::Type*>(b.getIntNTy(8 * size))
+                                 : llvm::FixedVectorType::get(b.getInt64Ty(), size / 8);
     auto* load = b.CreateAlignedLoad(type, frame.offset(from, piece.offset), llvm::Align(1));
     frame.mark(load, false);
     loaded.push_back(load);

@@ -23,7 +23,9 @@ class Evaluation {
   }
 
  private:
-  Value* spread(Value* one) { return lanes_ == 1 ? one : frame_.builder.CreateVectorSplat(static_cast<unsigned>(lanes_), one); }
+  Value* spread(Value* one) {
+    return lanes_ == 1 ? one : frame_.builder.CreateVectorSplat(static_cast<unsigned>(lanes_), one);
+  }
 
   Lanes evaluate(const Instruction& in) {
     switch (in.opcode) {
@@ -69,7 +71,8 @@ class Evaluation {
     std::vector<std::uint64_t> steps;
     const int inner = nest_.inner->dimension;
     const std::int64_t step = inner == list_dimension ? 0 : in.position_strides[static_cast<std::size_t>(inner)];
-    for (int lane = 0; lane < lanes_; ++lane) steps.push_back(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(lane));
+    for (int lane = 0; lane < lanes_; ++lane)
+      steps.push_back(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(lane));
     return b.CreateAdd(spread(sum), llvm::ConstantDataVector::get(b.getContext(), steps));
   }
 
@@ -78,7 +81,8 @@ class Evaluation {
     auto operand = [&](std::int32_t i) { return i < 0 ? Lanes{} : values_[static_cast<std::size_t>(i)]; };
     const Scalar operand_type = frame_.spec.instructions[static_cast<std::size_t>(in.a)].type;
     Value* is_zero = nullptr;
-    const Lanes result = emit_operation(b, in.operation, operand_type, in.type, operand(in.a), operand(in.b), operand(in.c), is_zero);
+    const Lanes result =
+        emit_operation(b, in.operation, operand_type, in.type, operand(in.a), operand(in.b), operand(in.c), is_zero);
     if (is_zero != nullptr) {
       if (in.guard >= 0) is_zero = b.CreateAnd(is_zero, operand(in.guard).real);
       failed_ = failed_ == nullptr ? is_zero : b.CreateOr(failed_, is_zero);

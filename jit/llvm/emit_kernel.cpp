@@ -9,7 +9,8 @@ namespace {
 
 class KernelEmitter {
  public:
-  KernelEmitter(Frame& frame, const LoopNest& nest, int vector_bytes) : frame_(frame), nest_(nest), vector_bytes_(vector_bytes) {}
+  KernelEmitter(Frame& frame, const LoopNest& nest, int vector_bytes)
+      : frame_(frame), nest_(nest), vector_bytes_(vector_bytes) {}
 
   void outer(std::size_t depth, const Place& place) {
     if (depth == nest_.outer.size()) return inner(place);

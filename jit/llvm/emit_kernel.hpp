@@ -10,7 +10,8 @@ class Module;
 
 namespace kplan::jit {
 
-/// Adds the kernel's function to the module, for vectors of so many bytes; its name is the spec's, made a symbol and unique.
+/// Adds the kernel's function to the module, for vectors of so many bytes; its name is the spec's, made a symbol and
+/// unique.
 llvm::Function* emit_kernel(llvm::Module& module, const KernelSpec& spec, int vector_bytes);
 
 }  // namespace kplan::jit

@@ -11,7 +11,10 @@ using llvm::Value;
 class Transposition {
  public:
   Transposition(Frame& frame, const LoopNest& nest)
-      : frame_(frame), along_source_(nest.tile[0]), along_target_(nest.tile[1]), bytes_(nest.copy.factor),
+      : frame_(frame),
+        along_source_(nest.tile[0]),
+        along_target_(nest.tile[1]),
+        bytes_(nest.copy.factor),
         side_(bytes_ == 8 ? 4 : 8) {}
 
   void emit(const Place& place) {
@@ -29,7 +32,8 @@ class Transposition {
   }
 
  private:
-  Place loop(const Place& from, const Loop& of, Value* trips, std::int64_t steps, llvm::function_ref<void(const Place&)> body) {
+  Place loop(const Place& from, const Loop& of, Value* trips, std::int64_t steps,
+             llvm::function_ref<void(const Place&)> body) {
     const auto* literal = llvm::dyn_cast<llvm::ConstantInt>(trips);
     return literal != nullptr && literal->isZero() ? from : frame_.loop(from, of, trips, steps, body);
   }
@@ -40,7 +44,9 @@ class Transposition {
     frame_.mark(out, false);
     return out;
   }
-  void store(Value* value, Value* to) { frame_.mark(frame_.builder.CreateAlignedStore(value, to, llvm::Align(1)), true); }
+  void store(Value* value, Value* to) {
+    frame_.mark(frame_.builder.CreateAlignedStore(value, to, llvm::Align(1)), true);
+  }
 
   void element(const Place& at) { copy(element_type(), at.pointer(0), at.pointer(1)); }
 

@@ -16,7 +16,8 @@ enum Field { bases, lists, list_length, extents, strides_bytes, scalars };
 /// A name for the symbol table: what is not a letter, digit or underscore becomes an underscore.
 std::string symbol_name(const llvm::Module& module, const KernelSpec& spec) {
   std::string out = "kplan_" + (spec.name.empty() ? std::string("kernel") : spec.name.substr(0, 80));
-  std::replace_if(out.begin(), out.end(), [](unsigned char c) { return c >= 0x80 || (!isalnum(c) && c != '_'); }, '_');
+  std::replace_if(
+      out.begin(), out.end(), [](unsigned char c) { return c >= 0x80 || (!isalnum(c) && c != '_'); }, '_');
   return out + "_" + std::to_string(module.size());
 }
 
@@ -57,7 +58,8 @@ Value* Frame::argument(int field, std::int64_t index, llvm::Type* type) {
   const bool is_number = field == list_length;
   Value*& array = arguments_[{field, -1}];
   if (array == nullptr) {
-    array = load(function->getArg(0), at[field], is_number ? static_cast<llvm::Type*>(entry_.getInt64Ty()) : entry_.getPtrTy());
+    array = load(function->getArg(0), at[field],
+                 is_number ? static_cast<llvm::Type*>(entry_.getInt64Ty()) : entry_.getPtrTy());
   }
   if (is_number) return array;
   Value* base = array;
@@ -79,7 +81,8 @@ Place Frame::start() {
 
 Value* Frame::count(const Count& count) {
   if (!count.is_run_time) return number(count.factor);
-  Value* extent = argument(count.dimension == list_dimension ? list_length : extents, count.dimension, builder.getInt64Ty());
+  Value* extent =
+      argument(count.dimension == list_dimension ? list_length : extents, count.dimension, builder.getInt64Ty());
   return count.factor == 1 ? extent : builder.CreateMul(extent, number(count.factor));
 }
 
@@ -88,21 +91,27 @@ Split Frame::split(const Count& count, std::int64_t step) {
   Value* total = this->count(count);
   const auto shift = static_cast<std::uint64_t>(__builtin_ctzll(static_cast<unsigned long long>(step)));
   Value* rest = builder.CreateAnd(total, number(step - 1));
-  return {builder.CreateAShr(total, shift), builder.CreateSelect(builder.CreateICmpSGT(total, number(0)), rest, number(0))};
+  return {builder.CreateAShr(total, shift),
+          builder.CreateSelect(builder.CreateICmpSGT(total, number(0)), rest, number(0))};
 }
 
 Value* Frame::stride(std::size_t stream, int dimension) {
-  const std::int64_t literal = dimension == list_dimension ? spec.streams[stream].list_stride_bytes : stride_along(spec, stream, dimension);
+  const std::int64_t literal =
+      dimension == list_dimension ? spec.streams[stream].list_stride_bytes : stride_along(spec, stream, dimension);
   if (literal != at_run_time) return number(literal);
-  return argument(strides_bytes, static_cast<std::int64_t>(stream * spec.extents.size()) + dimension, builder.getInt64Ty());
+  return argument(strides_bytes, static_cast<std::int64_t>(stream * spec.extents.size()) + dimension,
+                  builder.getInt64Ty());
 }
 
 Value* Frame::list_entry(std::size_t stream, Value* at) {
   Value* list = argument(lists, static_cast<std::int64_t>(stream), builder.getPtrTy());
-  return builder.CreateAlignedLoad(builder.getInt64Ty(), builder.CreateGEP(builder.getInt64Ty(), list, at), llvm::Align(1));
+  return builder.CreateAlignedLoad(builder.getInt64Ty(), builder.CreateGEP(builder.getInt64Ty(), list, at),
+                                   llvm::Align(1));
 }
 
-Value* Frame::scalar(int slot, std::int64_t byte, llvm::Type* type) { return argument(scalars, 16 * std::int64_t(slot) + byte, type); }
+Value* Frame::scalar(int slot, std::int64_t byte, llvm::Type* type) {
+  return argument(scalars, 16 * std::int64_t(slot) + byte, type);
+}
 
 Value* Frame::step_of(std::size_t slot, const Loop& loop) {
   const std::size_t streams = spec.streams.size();

@@ -45,7 +45,9 @@ class Frame {
   /// Word 0 or 1 of a run-time scalar's slot, as the given type.
   llvm::Value* scalar(int slot, std::int64_t byte, llvm::Type* type);
 
-  llvm::Value* offset(llvm::Value* pointer, llvm::Value* bytes) { return builder.CreateGEP(builder.getInt8Ty(), pointer, bytes); }
+  llvm::Value* offset(llvm::Value* pointer, llvm::Value* bytes) {
+    return builder.CreateGEP(builder.getInt8Ty(), pointer, bytes);
+  }
   llvm::Value* offset(llvm::Value* pointer, std::int64_t bytes) {
     return bytes == 0 ? pointer : offset(pointer, builder.getInt64(static_cast<std::uint64_t>(bytes)));
   }
@@ -72,7 +74,7 @@ class Frame {
   llvm::Value* step_of(std::size_t slot, const Loop& loop);
 
   llvm::MDNode* target_scope_ = nullptr;  ///< null where the order of accesses matters
-  bool needs_positions_ = false;  ///< some instruction reads them, or a failure reports them
+  bool needs_positions_ = false;          ///< some instruction reads them, or a failure reports them
   llvm::IRBuilder<> entry_;
   std::map<std::pair<int, std::int64_t>, llvm::Value*> arguments_;
 };

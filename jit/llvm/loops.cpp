@@ -24,7 +24,8 @@ std::vector<Access> accesses_of(const KernelSpec& spec, std::int64_t copy_bytes)
   for (const Output& o : spec.outputs) out.push_back({0, bytes(o.instruction)});
   for (std::size_t i = 0; i < spec.instructions.size(); ++i) {
     const Instruction& in = spec.instructions[i];
-    if (in.opcode == Opcode::load) out.push_back({static_cast<std::size_t>(in.stream), bytes(static_cast<std::int32_t>(i))});
+    if (in.opcode == Opcode::load)
+      out.push_back({static_cast<std::size_t>(in.stream), bytes(static_cast<std::int32_t>(i))});
   }
   return out;
 }
@@ -72,7 +73,8 @@ Count widened_run(const KernelSpec& spec, std::vector<Loop>& loops) {
   Count run{spec.copy_bytes, false, 0};
   while (!loops.empty() && !run.is_run_time) {
     const Loop& last = loops.back();
-    if (stride_along(spec, 0, last.dimension) != run.factor || stride_along(spec, 1, last.dimension) != run.factor) break;
+    if (stride_along(spec, 0, last.dimension) != run.factor || stride_along(spec, 1, last.dimension) != run.factor)
+      break;
     run = {run.factor * last.count.factor, last.count.is_run_time, last.count.dimension};
     loops.pop_back();
   }
@@ -100,7 +102,8 @@ int divisions(const KernelSpec& spec) {
 /// How many elements of the widest type fill a vector.
 int full_lanes(const KernelSpec& spec, std::int64_t copy_bytes, int vector_bytes) {
   std::int64_t widest = std::max<std::int64_t>(copy_bytes, 1);
-  for (const Instruction& in : spec.instructions) widest = std::max(widest, static_cast<std::int64_t>(size_of(in.type)));
+  for (const Instruction& in : spec.instructions)
+    widest = std::max(widest, static_cast<std::int64_t>(size_of(in.type)));
   return static_cast<int>(std::max<std::int64_t>(1, vector_bytes / widest));
 }
 
@@ -119,8 +122,8 @@ void choose_lanes(const KernelSpec& spec, const std::vector<Access>& accesses, L
     }
   }
   const int steps = static_cast<int>(spec.instructions.size());
-  const bool in_vectors = is_copy ? is_element && apart + target_apart == 0
-                                  : divisions(spec) == 0 && (target_apart == 0 || steps > 8);
+  const bool in_vectors =
+      is_copy ? is_element && apart + target_apart == 0 : divisions(spec) == 0 && (target_apart == 0 || steps > 8);
   if (in_vectors) {
     nest.lanes = full_lanes(spec, is_copy ? bytes : 0, vector_bytes);
     if (apart + target_apart > 0) nest.lanes = std::min(nest.lanes, 8);
@@ -138,7 +141,9 @@ void choose_lanes(const KernelSpec& spec, const std::vector<Access>& accesses, L
 void unroll_short_loops(LoopNest& nest) {
   std::int64_t product = 1;
   for (std::size_t i = nest.outer.size(); i-- > 0;) {
-    if (nest.outer[i].dimension == list_dimension || !is_short(nest.outer[i], 4) || product * nest.outer[i].count.factor > 8) continue;
+    if (nest.outer[i].dimension == list_dimension || !is_short(nest.outer[i], 4) ||
+        product * nest.outer[i].count.factor > 8)
+      continue;
     product *= nest.outer[i].count.factor;
     nest.unrolled.insert(nest.unrolled.begin(), nest.outer[i]);
     nest.outer.erase(nest.outer.begin() + static_cast<std::ptrdiff_t>(i));

@@ -28,13 +28,13 @@ struct Loop {
 enum class Spread { unit, same, near, apart };
 
 struct LoopNest {
-  std::vector<Loop> outer;         ///< outermost first
-  std::optional<Loop> inner;       ///< the loop whose iterations are the lanes; none: a single iteration
-  std::vector<Loop> unrolled;      ///< short literal loops inside the lanes
-  std::vector<Loop> tile;          ///< two loops of a transposition, source's contiguous one first; else empty
-  int lanes = 1;                   ///< elements in a vector; a power of two
-  int repeats = 1;                 ///< vectors in one turn of the inner loop; a power of two
-  Count copy;                      ///< copies: bytes of one contiguous run
+  std::vector<Loop> outer;     ///< outermost first
+  std::optional<Loop> inner;   ///< the loop whose iterations are the lanes; none: a single iteration
+  std::vector<Loop> unrolled;  ///< short literal loops inside the lanes
+  std::vector<Loop> tile;      ///< two loops of a transposition, source's contiguous one first; else empty
+  int lanes = 1;               ///< elements in a vector; a power of two
+  int repeats = 1;             ///< vectors in one turn of the inner loop; a power of two
+  Count copy;                  ///< copies: bytes of one contiguous run
 };
 
 /// Chooses the loops for vectors of so many bytes.

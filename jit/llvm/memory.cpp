@@ -41,7 +41,8 @@ Value* Memory::address(std::size_t stream, int lane) {
 Value* Memory::lane_offset(std::size_t stream, std::int64_t bytes, int lane) {
   Value* at = frame_.offset(place_.pointer(stream), bytes);
   if (!frame_.spec.streams[stream].is_indexed || !nest_.inner || nest_.inner->dimension != list_dimension) return at;
-  Value* position = lane == 0 ? place_.list_position() : frame_.builder.CreateAdd(place_.list_position(), frame_.number(lane));
+  Value* position =
+      lane == 0 ? place_.list_position() : frame_.builder.CreateAdd(place_.list_position(), frame_.number(lane));
   return frame_.offset(at, frame_.list_entry(stream, position));
 }
 
@@ -73,8 +74,8 @@ Value* Memory::load_near(std::size_t stream, std::int64_t offset_bytes, llvm::Ty
   auto* vector = llvm::FixedVectorType::get(type, static_cast<unsigned>(lanes_));
   auto load_at = [&](int element) { return load_from(vector, frame_.offset(first, element * bytes), stream); };
 
-  // Piece by piece: what the pieces so far hold of the result, and where it comes from in the next one. The last piece ends
-  // at the last lane's element.
+  // Piece by piece: what the pieces so far hold of the result, and where it comes from in the next one. The last piece
+  // ends at the last lane's element.
   Value* out = nullptr;
   for (int lane = 0; lane < lanes_;) {
     const int begin = std::min(lane * apart, span - lanes_);
@@ -86,7 +87,8 @@ Value* Memory::load_near(std::size_t stream, std::int64_t offset_bytes, llvm::Ty
       const int from = i < lane ? i : i * apart - begin;
       mask[static_cast<std::size_t>(i)] = i < lane || out == nullptr ? from : from + lanes_;
     }
-    out = out == nullptr ? frame_.builder.CreateShuffleVector(piece, mask) : frame_.builder.CreateShuffleVector(out, piece, mask);
+    out = out == nullptr ? frame_.builder.CreateShuffleVector(piece, mask)
+                         : frame_.builder.CreateShuffleVector(out, piece, mask);
     lane = end;
   }
   return is_reversed ? frame_.builder.CreateShuffleVector(out, counting(lanes_ - 1, -1, lanes_)) : out;
@@ -119,7 +121,8 @@ void Memory::store_lanes(std::int64_t offset_bytes, Value* value) {
     return store_to(reversed, frame_.offset(place_.pointer(0), offset_bytes + (lanes_ - 1) * stride));
   }
   for (int lane = 0; lane < lanes_; ++lane) {
-    store_to(b.CreateExtractElement(value, static_cast<std::uint64_t>(lane)), frame_.offset(address(0, lane), offset_bytes));
+    store_to(b.CreateExtractElement(value, static_cast<std::uint64_t>(lane)),
+             frame_.offset(address(0, lane), offset_bytes));
   }
 }
 
@@ -129,7 +132,8 @@ Lanes Memory::load(std::size_t stream, std::int64_t offset_bytes, Scalar type) {
   const auto part_bytes = static_cast<std::int64_t>(size_of(part_of(type)));
   if (!is_complex(type)) {
     Value* bits = load_lanes(stream, offset_bytes, part);
-    return {type == Scalar::boolean ? b.CreateICmpNE(bits, llvm::Constant::getNullValue(bits->getType())) : bits, nullptr};
+    return {type == Scalar::boolean ? b.CreateICmpNE(bits, llvm::Constant::getNullValue(bits->getType())) : bits,
+            nullptr};
   }
   if (lanes_ > 1 && stride_along(frame_.spec, stream, nest_.inner->dimension) == 2 * part_bytes) {
     auto* pairs = llvm::FixedVectorType::get(part, static_cast<unsigned>(2 * lanes_));
@@ -152,7 +156,8 @@ void Memory::store(std::int64_t offset_bytes, Scalar type, Lanes value) {
   if (lanes_ > 1 && stride_along(frame_.spec, 0, nest_.inner->dimension) == 2 * part_bytes) {
     std::vector<int> mask;
     for (int i = 0; i < lanes_; ++i) mask.insert(mask.end(), {i, lanes_ + i});
-    return store_to(b.CreateShuffleVector(value.real, value.imaginary, mask), frame_.offset(place_.pointer(0), offset_bytes));
+    return store_to(b.CreateShuffleVector(value.real, value.imaginary, mask),
+                    frame_.offset(place_.pointer(0), offset_bytes));
   }
   store_lanes(offset_bytes, value.real);
   store_lanes(offset_bytes + part_bytes, value.imaginary);

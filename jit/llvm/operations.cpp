@@ -11,12 +11,11 @@ using llvm::Value;
 using Builder = llvm::IRBuilder<>;
 
 llvm::Type* like(Value* shape, llvm::Type* element) {
-  if (auto* vector = llvm::dyn_cast<llvm::VectorType>(shape->getType())) return llvm::VectorType::get(element, vector->getElementCount());
+  if (auto* vector = llvm::dyn_cast<llvm::VectorType>(shape->getType()))
+    return llvm::VectorType::get(element, vector->getElementCount());
   return element;
 }
-Value* integer(Value* shape, std::int64_t v) {
-  return llvm::ConstantInt::getSigned(shape->getType(), v);
-}
+Value* integer(Value* shape, std::int64_t v) { return llvm::ConstantInt::getSigned(shape->getType(), v); }
 Value* zero(Value* shape) { return llvm::Constant::getNullValue(shape->getType()); }
 
 Value* convert_part(Builder& b, Value* v, Scalar from, Scalar to) {
@@ -39,7 +38,8 @@ Lanes convert(Builder& b, Lanes v, Scalar from, Scalar to) {
     return {b.CreateOr(convert_part(b, v.real, from_part, to), convert_part(b, v.imaginary, from_part, to)), nullptr};
   }
   Lanes out{convert_part(b, v.real, from_part, to_part), nullptr};
-  if (is_complex(to)) out.imaginary = is_complex(from) ? convert_part(b, v.imaginary, from_part, to_part) : zero(out.real);
+  if (is_complex(to))
+    out.imaginary = is_complex(from) ? convert_part(b, v.imaginary, from_part, to_part) : zero(out.real);
   return out;
 }
 
@@ -53,18 +53,21 @@ Divided divide(Builder& b, Value* x, Value* y, bool is_signed, Value*& is_zero) 
   is_zero = b.CreateICmpEQ(y, zero(y));
   if (!is_signed) {
     Value* divisor = b.CreateSelect(is_zero, integer(y, 1), y);
-    return {b.CreateSelect(is_zero, zero(x), b.CreateUDiv(x, divisor)), b.CreateSelect(is_zero, zero(x), b.CreateURem(x, divisor))};
+    return {b.CreateSelect(is_zero, zero(x), b.CreateUDiv(x, divisor)),
+            b.CreateSelect(is_zero, zero(x), b.CreateURem(x, divisor))};
   }
   // Division by -1 is negation: the machine's instruction traps for the smallest number.
   Value* is_minus_one = b.CreateICmpEQ(y, integer(y, -1));
   Value* divisor = b.CreateSelect(b.CreateOr(is_zero, is_minus_one), integer(y, 1), y);
   Value* quotient = b.CreateSDiv(x, divisor);
   Value* remainder = b.CreateSRem(x, divisor);
-  Value* below = b.CreateAnd(b.CreateICmpNE(remainder, zero(x)), b.CreateICmpSLT(b.CreateXor(remainder, divisor), zero(x)));
+  Value* below =
+      b.CreateAnd(b.CreateICmpNE(remainder, zero(x)), b.CreateICmpSLT(b.CreateXor(remainder, divisor), zero(x)));
   quotient = b.CreateSelect(below, b.CreateSub(quotient, integer(x, 1)), quotient);
   remainder = b.CreateSelect(below, b.CreateAdd(remainder, divisor), remainder);
   quotient = b.CreateSelect(is_minus_one, b.CreateNeg(x), quotient);
-  return {b.CreateSelect(is_zero, zero(x), quotient), b.CreateSelect(b.CreateOr(is_zero, is_minus_one), zero(x), remainder)};
+  return {b.CreateSelect(is_zero, zero(x), quotient),
+          b.CreateSelect(b.CreateOr(is_zero, is_minus_one), zero(x), remainder)};
 }
 
 Value* shift_count(Builder& b, Value* y) { return b.CreateAnd(y, integer(y, y->getType()->getScalarSizeInBits() - 1)); }
@@ -128,7 +131,8 @@ Lanes complex_operation(Builder& b, Operation op, Lanes x, Lanes y) {
     case Operation::add: return {b.CreateFAdd(x.real, y.real), b.CreateFAdd(x.imaginary, y.imaginary)};
     case Operation::sub: return {b.CreateFSub(x.real, y.real), b.CreateFSub(x.imaginary, y.imaginary)};
     case Operation::mul:
-      return {cross(x.real, y.real, x.imaginary, y.imaginary, true), cross(x.real, y.imaginary, x.imaginary, y.real, false)};
+      return {cross(x.real, y.real, x.imaginary, y.imaginary, true),
+              cross(x.real, y.imaginary, x.imaginary, y.real, false)};
     default: {
       Value* norm = cross(y.real, y.real, y.imaginary, y.imaginary, false);
       Value* real = cross(x.real, y.real, x.imaginary, y.imaginary, false);
@@ -171,12 +175,13 @@ llvm::Type* memory_type(llvm::LLVMContext& context, Scalar type) {
   return llvm::Type::getIntNTy(context, static_cast<unsigned>(8 * size_of(type)));
 }
 
-Lanes emit_operation(llvm::IRBuilder<>& b, Operation op, Scalar operand_type, Scalar result_type, Lanes x, Lanes y, Lanes z,
-                     llvm::Value*& is_zero) {
+Lanes emit_operation(llvm::IRBuilder<>& b, Operation op, Scalar operand_type, Scalar result_type, Lanes x, Lanes y,
+                     Lanes z, llvm::Value*& is_zero) {
   is_zero = nullptr;
   if (op == Operation::convert) return convert(b, x, operand_type, result_type);
   if (op == Operation::select) {
-    return {b.CreateSelect(x.real, y.real, z.real), y.imaginary ? b.CreateSelect(x.real, y.imaginary, z.imaginary) : nullptr};
+    return {b.CreateSelect(x.real, y.real, z.real),
+            y.imaginary ? b.CreateSelect(x.real, y.imaginary, z.imaginary) : nullptr};
   }
   if (is_comparison(op) && is_complex(operand_type)) {
     Value* real = compare(b, op, part_of(operand_type), x.real, y.real);
@@ -184,8 +189,10 @@ Lanes emit_operation(llvm::IRBuilder<>& b, Operation op, Scalar operand_type, Sc
     return {op == Operation::eq ? b.CreateAnd(real, imaginary) : b.CreateOr(real, imaginary), nullptr};
   }
   if (is_comparison(op)) return {compare(b, op, operand_type, x.real, y.real), nullptr};
-  if (op == Operation::min) return {b.CreateSelect(compare(b, Operation::lt, operand_type, y.real, x.real), y.real, x.real), nullptr};
-  if (op == Operation::max) return {b.CreateSelect(compare(b, Operation::lt, operand_type, x.real, y.real), y.real, x.real), nullptr};
+  if (op == Operation::min)
+    return {b.CreateSelect(compare(b, Operation::lt, operand_type, y.real, x.real), y.real, x.real), nullptr};
+  if (op == Operation::max)
+    return {b.CreateSelect(compare(b, Operation::lt, operand_type, x.real, y.real), y.real, x.real), nullptr};
   if (is_complex(operand_type)) return complex_operation(b, op, x, y);
   if (operand_type == Scalar::boolean) return {boolean_operation(b, op, x.real, y.real), nullptr};
   if (is_real(operand_type)) return {real_operation(b, op, x.real, y.real), nullptr};

@@ -18,9 +18,9 @@ llvm::Type* register_type(llvm::LLVMContext& context, Scalar type);
 /// The same in memory: booleans take a byte.
 llvm::Type* memory_type(llvm::LLVMContext& context, Scalar type);
 
-/// Applies an operation, bit for bit as plans/arithmetic.hpp does (NaNs' payloads aside). For integer divisions `is_zero`
-/// receives where the divisor is zero; the value there is 0, and nothing traps.
-Lanes emit_operation(llvm::IRBuilder<>& builder, Operation op, Scalar operand_type, Scalar result_type, Lanes a, Lanes b, Lanes c,
-                     llvm::Value*& is_zero);
+/// Applies an operation, bit for bit as plans/arithmetic.hpp does (NaNs' payloads aside). For integer divisions
+/// `is_zero` receives where the divisor is zero; the value there is 0, and nothing traps.
+Lanes emit_operation(llvm::IRBuilder<>& builder, Operation op, Scalar operand_type, Scalar result_type, Lanes a,
+                     Lanes b, Lanes c, llvm::Value*& is_zero);
 
 }  // namespace kplan::jit

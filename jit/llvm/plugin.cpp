@@ -58,7 +58,8 @@ template <class F>
 auto guarded(PluginFailure* failure, F f) -> decltype(f()) {
   Session& now = session();
   if (!now.broken.empty()) {
-    write(failure, "KP-C002", "the code generator stopped earlier: " + now.broken + "; restart the program, or set KPLAN_JIT=off");
+    write(failure, "KP-C002",
+          "the code generator stopped earlier: " + now.broken + "; restart the program, or set KPLAN_JIT=off");
     return nullptr;
   }
   try {
@@ -130,7 +131,8 @@ char* listing(const KernelSpec* spec, int what, PluginFailure* failure) {
       module->print(stream, nullptr);
     } else {
       llvm::SmallString<0> assembly;
-      if (auto error = session().target->generate_assembly(*module, assembly)) fail("KP-C006", "no assembly", std::move(error));
+      if (auto error = session().target->generate_assembly(*module, assembly))
+        fail("KP-C006", "no assembly", std::move(error));
       text = assembly.str().str();
     }
     return strdup(text.c_str());

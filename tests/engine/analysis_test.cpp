@@ -12,14 +12,17 @@ namespace {
 
 Schedule dry(const Plan& plan, std::int64_t rank, std::int64_t size, const Values& values = {}) {
   const std::shared_ptr<const Plan> holder = std::make_shared<const Plan>(plan);
-  return build_schedule(bind_values(std::shared_ptr<const PlanModel>(holder, &holder->model()), values, rank, size).bound);
+  return build_schedule(
+      bind_values(std::shared_ptr<const PlanModel>(holder, &holder->model()), values, rank, size).bound);
 }
 
 Plan plan_of(const std::string& buffers, const std::string& statement, const std::string& more = "") {
-  return Plan::parse(R"({"kplan": 1, "name": "p", "buffers": {)" + buffers + "}" + more + R"(, "statements": [{"name": "s", "communicate": ")" + statement + "\"}]}");
+  return Plan::parse(R"({"kplan": 1, "name": "p", "buffers": {)" + buffers + "}" + more +
+                     R"(, "statements": [{"name": "s", "communicate": ")" + statement + "\"}]}");
 }
 
-const char* halo_3d = R"(u[tx:tx+cx, ty:ty+cy, tz:tz+cz]@(x * p + y) * p + z <<= u[fx:fx+cx, fy:fy+cy, fz:fz+cz]@rank where
+const char* halo_3d =
+    R"(u[tx:tx+cx, ty:ty+cy, tz:tz+cz]@(x * p + y) * p + z <<= u[fx:fx+cx, fy:fy+cy, fz:fz+cz]@rank where
   dx, dy, dz in {-1 ... 1}, dx != 0 || dy != 0 || dz != 0,
   x = rank / (p * p) + dx, y = rank / p % p + dy, z = rank % p + dz, x >= 0 && x < p && y >= 0 && y < p && z >= 0 && z < p,
   cx = dx == 0 ? 8 : 1, cy = dy == 0 ? 8 : 1, cz = dz == 0 ? 8 : 1, fx = dx > 0 ? 8 : 1, fy = dy > 0 ? 8 : 1, fz = dz > 0 ? 8 : 1,
@@ -40,7 +43,8 @@ double seconds_of(const std::function<void()>& f) {
 }  // namespace
 
 TEST_CASE("a rank finds its 26 neighbours among a million without looking at the others") {
-  const Plan plan = plan_of(R"("u": {"type": "f64", "shape": [10, 10, 10]})", one_line(halo_3d), R"(, "parameters": {"p": "i64"})");
+  const Plan plan =
+      plan_of(R"("u": {"type": "f64", "shape": [10, 10, 10]})", one_line(halo_3d), R"(, "parameters": {"p": "i64"})");
   const std::int64_t middle = (50 * 100 + 50) * 100 + 50;
   const Schedule s = dry(plan, middle, 1'000'000, {{"p", 100}});
   REQUIRE(s.statements[0].sends.size() == 26);
@@ -58,14 +62,20 @@ TEST_CASE("a rank finds its 26 neighbours among a million without looking at the
         ++k;
       }
   CHECK(dry(plan, 0, 1'000'000, {{"p", 100}}).statements[0].sends.size() == 7);
-  const double small = seconds_of([&] { dry(plan, 500, 1000, {{"p", 10}}); }), large = seconds_of([&] { dry(plan, middle, 1'000'000, {{"p", 100}}); });
+  const double small = seconds_of([&] {
+    dry(plan, 500, 1000, {{"p", 10}});
+  }),
+               large = seconds_of([&] {
+                 dry(plan, middle, 1'000'000, {{"p", 100}});
+               });
   CHECK(large < 0.5);
   CHECK(large < 20 * small + 0.05);
 }
 
 TEST_CASE("element ranges become strides, however long they are") {
-  const Plan plan = plan_of(R"("a": {"type": "f64", "shape": [1000000000, 2]}, "b": {"type": "f64", "shape": [2, 1000000000]})",
-                            "a[k, 1]@(rank + 1) % size <<= b[0, 999999999 - k]@rank where k in {0 ... 999999999}");
+  const Plan plan =
+      plan_of(R"("a": {"type": "f64", "shape": [1000000000, 2]}, "b": {"type": "f64", "shape": [2, 1000000000]})",
+              "a[k, 1]@(rank + 1) % size <<= b[0, 999999999 - k]@rank where k in {0 ... 999999999}");
   Schedule s;
   CHECK(seconds_of([&] { s = dry(plan, 3, 8); }) < 0.5);
   const Piece& from = s.statements[0].sends[0].transfers[0].piece;
@@ -88,20 +98,27 @@ TEST_CASE("a redistribution from blocks to cycles is one strided piece for each 
 }
 
 TEST_CASE("an index buffer becomes a list, and regular parts of it become strides") {
-  const Plan plan = plan_of(R"("a": {"type": "f64", "shape": [12]}, "b": {"type": "f64", "shape": [100]}, "idx": {"type": "i32", "shape": [12], "time": "fixed"})",
-                            "a[k]@(rank + 1) % size <<= b[idx[k]]@rank where k in {0 ... 11}");
-  const std::vector<std::int32_t> irregular{5, 2, 90, 3, 3, 17, 40, 41, 8, 0, 99, 1}, regular{3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25}, blocks{10, 11, 12, 40, 41, 42, 7, 8, 9, 90, 91, 92};
-  const auto piece = [&](const std::vector<std::int32_t>& idx) { return dry(plan, 0, 2, {{"idx", idx}}).statements[0].sends[0].transfers[0].piece; };
+  const Plan plan = plan_of(
+      R"("a": {"type": "f64", "shape": [12]}, "b": {"type": "f64", "shape": [100]}, "idx": {"type": "i32", "shape": [12], "time": "fixed"})",
+      "a[k]@(rank + 1) % size <<= b[idx[k]]@rank where k in {0 ... 11}");
+  const std::vector<std::int32_t> irregular{5, 2, 90, 3, 3, 17, 40, 41, 8, 0, 99, 1},
+      regular{3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25}, blocks{10, 11, 12, 40, 41, 42, 7, 8, 9, 90, 91, 92};
+  const auto piece = [&](const std::vector<std::int32_t>& idx) {
+    return dry(plan, 0, 2, {{"idx", idx}}).statements[0].sends[0].transfers[0].piece;
+  };
   CHECK(piece(irregular).list_length == 12);
   CHECK(piece(regular).list_length == 1);
   CHECK(piece(regular).tracks[0].strides == std::vector<std::int64_t>{16});
   CHECK(piece(blocks).list_length == 4);
   CHECK(piece(blocks).counts == std::vector<std::int64_t>{3});
-  CHECK_THROWS_WITH(piece({0, 1, 2, 100, 4, 5, 6, 7, 8, 9, 10, 11}), Catch::Contains("index 100 is outside the 100 elements of `b`") && Catch::Contains("k = 3, rank 0 [KP-P052]"));
+  CHECK_THROWS_WITH(
+      piece({0, 1, 2, 100, 4, 5, 6, 7, 8, 9, 10, 11}),
+      Catch::Contains("index 100 is outside the 100 elements of `b`") && Catch::Contains("k = 3, rank 0 [KP-P052]"));
 }
 
 TEST_CASE("contiguous data takes no kernel") {
-  const Plan plan = plan_of(R"("a": {"type": "f64", "shape": [8, 16]}, "b": {"type": "f64", "shape": [8, 16]})", "a[0:4, :]@(rank + 1) % size <<= b[4:8, :]@rank");
+  const Plan plan = plan_of(R"("a": {"type": "f64", "shape": [8, 16]}, "b": {"type": "f64", "shape": [8, 16]})",
+                            "a[0:4, :]@(rank + 1) % size <<= b[4:8, :]@rank");
   const std::shared_ptr<const Plan> holder = std::make_shared<const Plan>(plan);
   const BoundPlan bound = bind_values(std::shared_ptr<const PlanModel>(holder, &holder->model()), {}, 0, 2).bound;
   SpecTable specs;
@@ -118,16 +135,23 @@ TEST_CASE("what a rank sends to itself is moved in one pass, unless it reads wha
     SpecTable specs;
     return lower(bound, build_schedule(bound), specs)[0];
   };
-  const auto moved = lowered(R"("a": {"type": "f64", "shape": [8, 16]}, "b": {"type": "f32", "shape": [16, 8]})", "a[i, j]@0 <<= b[j, i]@0 where i in range(8), j in range(16)");
+  const auto moved = lowered(R"("a": {"type": "f64", "shape": [8, 16]}, "b": {"type": "f32", "shape": [16, 8]})",
+                             "a[i, j]@0 <<= b[j, i]@0 where i in range(8), j in range(16)");
   CHECK(moved.staging.empty());
   CHECK(moved.local.size() == 1);
-  CHECK_FALSE(lowered(R"("a": {"type": "f64", "shape": [8]})", "a[7 - i]@0 <<= a[i]@0 where i in range(8)").staging.empty());
+  CHECK_FALSE(
+      lowered(R"("a": {"type": "f64", "shape": [8]})", "a[7 - i]@0 <<= a[i]@0 where i in range(8)").staging.empty());
 }
 
 TEST_CASE("statements that touch nothing in common run together, others one after the other") {
-  const char* buffers = R"("a": {"type": "f64", "shape": [1]}, "b": {"type": "f64", "shape": [1]}, "c": {"type": "f64", "shape": [1]}, "d": {"type": "f64", "shape": [1]})";
+  const char* buffers =
+      R"("a": {"type": "f64", "shape": [1]}, "b": {"type": "f64", "shape": [1]}, "c": {"type": "f64", "shape": [1]}, "d": {"type": "f64", "shape": [1]})";
   const auto phases = [&](const char* first, const char* second) {
-    return dry(Plan::parse(std::string(R"({"kplan": 1, "name": "p", "buffers": {)") + buffers + R"(}, "statements": [{"communicate": ")" + first + R"("}, {"communicate": ")" + second + "\"}]}"), 0, 2).phases.size();
+    return dry(Plan::parse(std::string(R"({"kplan": 1, "name": "p", "buffers": {)") + buffers +
+                           R"(}, "statements": [{"communicate": ")" + first + R"("}, {"communicate": ")" + second +
+                           "\"}]}"),
+               0, 2)
+        .phases.size();
   };
   CHECK(phases("a@1 <<= b@0", "c@1 <<= d@0") == 1);
   CHECK(phases("a@1 <<= b@0", "c@1 <<= b@0") == 1);
@@ -137,14 +161,18 @@ TEST_CASE("statements that touch nothing in common run together, others one afte
 }
 
 TEST_CASE("a place assigned twice is an error that names both environments") {
-  const Plan plan = plan_of(R"("a": {"type": "f64", "shape": [8]}, "b": {"type": "f64", "shape": [8]})", "a[k / 2]@0 <<= b[k]@s where s in world, k in {0 ... 3}, s == 1");
-  CHECK_THROWS_WITH(dry(plan, 0, 2), Catch::Contains("element 0 of `a` on rank 0 is assigned twice: from rank 1 when s = 1, k = 0 and from rank 1 when s = 1, k = 1 [KP-P060]"));
+  const Plan plan = plan_of(R"("a": {"type": "f64", "shape": [8]}, "b": {"type": "f64", "shape": [8]})",
+                            "a[k / 2]@0 <<= b[k]@s where s in world, k in {0 ... 3}, s == 1");
+  CHECK_THROWS_WITH(dry(plan, 0, 2), Catch::Contains("element 0 of `a` on rank 0 is assigned twice: from rank 1 when s "
+                                                     "= 1, k = 0 and from rank 1 when s = 1, k = 1 [KP-P060]"));
 }
 
 TEST_CASE("knowledge is inferred with its reason") {
   const auto knowledge = [](const std::string& statement, const std::string& more = "") {
-    const Plan plan = plan_of(R"("a": {"type": "f64", "shape": [8]}, "own": {"type": "i32", "shape": [8], "time": "fixed"}, "all": {"type": "i32", "shape": [8], "scope": "uniform", "time": "fixed"})",
-                              statement + "\"" + more + ", \"order\": \"any", R"(, "parameters": {"p": {"type": "i64", "scope": "private"}, "u": "i64", "v": {"type": "i64", "time": "varying"}})");
+    const Plan plan = plan_of(
+        R"("a": {"type": "f64", "shape": [8]}, "own": {"type": "i32", "shape": [8], "time": "fixed"}, "all": {"type": "i32", "shape": [8], "scope": "uniform", "time": "fixed"})",
+        statement + "\"" + more + ", \"order\": \"any",
+        R"(, "parameters": {"p": {"type": "i64", "scope": "private"}, "u": "i64", "v": {"type": "i64", "time": "varying"}})");
     return infer_knowledge(plan.model(), plan.model().statements[0]);
   };
   CHECK(knowledge("a[0]@u <<= a[0]@rank").knowledge == KnowledgeClass::global);
@@ -154,13 +182,19 @@ TEST_CASE("knowledge is inferred with its reason") {
   CHECK(knowledge("a[0]@own[0] <<= a[0]@rank").knowledge == KnowledgeClass::sender);
   CHECK(knowledge("a[0:p]@1 <<= a[0:p]@0").reason == "the number of elements of `a` depends on `p`, which is private");
   CHECK(knowledge("a[0]@rank <<= a[0]@p", ", \"direction\": \"pull\"").knowledge == KnowledgeClass::receiver);
-  CHECK(knowledge("a[0]@p <<= a[0]@rank", ", \"knowledge\": \"corresponding\"").knowledge == KnowledgeClass::corresponding);
+  CHECK(knowledge("a[0]@p <<= a[0]@rank", ", \"knowledge\": \"corresponding\"").knowledge ==
+        KnowledgeClass::corresponding);
   CHECK(knowledge("a[v]@1 <<= a[0]@0").is_varying);
   CHECK_THROWS_WITH(knowledge("a[0]@p <<= a[0]@rank", ", \"knowledge\": \"global\""), Catch::Contains("[KP-A020]"));
 }
 
 TEST_CASE("sets that would take forever are refused in bounded time") {
   const char* buffers = R"("a": {"type": "f64", "shape": [8]})";
-  CHECK_THROWS_WITH(dry(plan_of(buffers, "a[k]@1 <<= a[k]@0 where k in {0 ... 9000000000000000000}"), 0, 2), Catch::Contains("the range has more than 2^40 values") && Catch::Contains("[KP-P054]"));
-  CHECK_THROWS_WITH(dry(plan_of(buffers, "a[k % 8]@1 << sum << a[0]@0 where i in {0 ... 1000000}, j in {0 ... 1000000}, k in {0 ... 1000000}"), 0, 2), Catch::Contains("[KP-A011]"));
+  CHECK_THROWS_WITH(dry(plan_of(buffers, "a[k]@1 <<= a[k]@0 where k in {0 ... 9000000000000000000}"), 0, 2),
+                    Catch::Contains("the range has more than 2^40 values") && Catch::Contains("[KP-P054]"));
+  CHECK_THROWS_WITH(
+      dry(plan_of(buffers,
+                  "a[k % 8]@1 << sum << a[0]@0 where i in {0 ... 1000000}, j in {0 ... 1000000}, k in {0 ... 1000000}"),
+          0, 2),
+      Catch::Contains("[KP-A011]"));
 }

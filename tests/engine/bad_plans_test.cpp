@@ -1,10 +1,11 @@
 // The engine says of a wrong plan what the reference interpreter says: the documents of tests/plans/bad.
+#include "tests/plans/bad_plans.hpp"
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 
 #include "kplan/kplan.hpp"
-#include "tests/plans/bad_plans.hpp"
 
 using namespace kplan;
 
@@ -36,7 +37,6 @@ Values values_of(const PlanModel& plan, const ReferenceRank& rank) {
   return out;
 }
 
-
 }  // namespace
 
 TEST_CASE("the engine finds the mistakes that the reference interpreter finds") {
@@ -59,13 +59,15 @@ TEST_CASE("the engine finds the mistakes that the reference interpreter finds") 
     } catch (const Error& e) {
       reference = e.code();
     }
-    if (world.size() < 3 || reference == "KP-P056" || reference == "KP-P051" || reference == "KP-U001") continue;  // the interpreter's own limits
+    if (world.size() < 3 || reference == "KP-P056" || reference == "KP-P051" || reference == "KP-U001")
+      continue;  // the interpreter's own limits
     try {
       transport::run_local(3, [&](std::shared_ptr<transport::Transport> transport) {
         ReferenceRank& mine = world[static_cast<std::size_t>(transport->rank())];
         Engine e(transport);
         Executable x = e.compile(*plan, values_of(plan->model(), mine));
-        for (std::size_t b = 0; b < plan->model().buffers.size(); ++b) x.bind_bytes(plan->model().buffers[b].name, mine.buffers[b]);
+        for (std::size_t b = 0; b < plan->model().buffers.size(); ++b)
+          x.bind_bytes(plan->model().buffers[b].name, mine.buffers[b]);
         x.run();
       });
     } catch (const Unsupported&) {

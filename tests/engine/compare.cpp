@@ -15,7 +15,8 @@ namespace {
 /// Deterministic contents: small numbers, so that products stay finite and sums are exact or not alike on both sides.
 void fill(const PlanModel& plan, const RandomPlan& drawn, int rank, std::size_t b, std::vector<std::byte>& memory) {
   const Buffer& buffer = plan.buffers[b];
-  std::mt19937_64 random(drawn.data_seed + 7919 * b + (buffer.is_uniform ? 0 : 104729 * static_cast<std::uint64_t>(rank)));
+  std::mt19937_64 random(drawn.data_seed + 7919 * b +
+                         (buffer.is_uniform ? 0 : 104729 * static_cast<std::uint64_t>(rank)));
   const std::size_t size = buffer.type.size_bytes;
   const auto draw = [&](Scalar type, std::byte* at) {
     const auto v = static_cast<std::int64_t>(random() % 12);
@@ -39,9 +40,15 @@ Values values_of(const PlanModel& plan, const ReferenceRank& rank) {
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
     if (plan.buffers[b].is_varying) continue;
     const auto& bytes = rank.buffers[b];
-    if (plan.buffers[b].type.scalar == Scalar::i32) out.emplace_back(plan.buffers[b].name, std::span(reinterpret_cast<const std::int32_t*>(bytes.data()), bytes.size() / 4));
-    else if (plan.buffers[b].type.scalar == Scalar::i64) out.emplace_back(plan.buffers[b].name, std::span(reinterpret_cast<const std::int64_t*>(bytes.data()), bytes.size() / 8));
-    else out.emplace_back(plan.buffers[b].name, std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
+    if (plan.buffers[b].type.scalar == Scalar::i32)
+      out.emplace_back(plan.buffers[b].name,
+                       std::span(reinterpret_cast<const std::int32_t*>(bytes.data()), bytes.size() / 4));
+    else if (plan.buffers[b].type.scalar == Scalar::i64)
+      out.emplace_back(plan.buffers[b].name,
+                       std::span(reinterpret_cast<const std::int64_t*>(bytes.data()), bytes.size() / 8));
+    else
+      out.emplace_back(plan.buffers[b].name,
+                       std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()));
   }
   return out;
 }
@@ -78,7 +85,8 @@ Outcome compare_with_reference(const RandomPlan& drawn, int runs) {
       ReferenceRank& mine = actual[static_cast<std::size_t>(transport->rank())];
       Engine engine(transport);
       Executable executable = engine.compile(*plan, values_of(model, mine));
-      for (std::size_t b = 0; b < model.buffers.size(); ++b) executable.bind_bytes(model.buffers[b].name, mine.buffers[b]);
+      for (std::size_t b = 0; b < model.buffers.size(); ++b)
+        executable.bind_bytes(model.buffers[b].name, mine.buffers[b]);
       for (int k = 0; k < runs; ++k) executable.run();
     });
   } catch (const Unsupported& e) {
@@ -86,7 +94,10 @@ Outcome compare_with_reference(const RandomPlan& drawn, int runs) {
   } catch (const Error& e) {
     engine_error = e.what();
   }
-  if (reference_error.empty() != engine_error.empty()) return {Outcome::Kind::different, fmt::format("reference: {}\nengine: {}", reference_error.empty() ? "succeeds" : reference_error, engine_error.empty() ? "succeeds" : engine_error)};
+  if (reference_error.empty() != engine_error.empty())
+    return {Outcome::Kind::different,
+            fmt::format("reference: {}\nengine: {}", reference_error.empty() ? "succeeds" : reference_error,
+                        engine_error.empty() ? "succeeds" : engine_error)};
   if (!reference_error.empty()) return {Outcome::Kind::both_failed, reference_error};
   for (std::size_t r = 0; r < expected.size(); ++r)
     for (std::size_t b = 0; b < model.buffers.size(); ++b) {
@@ -95,7 +106,10 @@ Outcome compare_with_reference(const RandomPlan& drawn, int runs) {
         if (e[k] != a[k]) {
           const std::size_t size = model.buffers[b].type.size_bytes, element = k / size;
           const Scalar type = model.buffers[b].type.is_record() ? Scalar::u8 : model.buffers[b].type.scalar;
-          return {Outcome::Kind::different, fmt::format("element {} (byte {}) of {} on rank {}: expected {}, got {}", element, k % size, model.buffers[b].name, r, to_text(ScalarValue::load(type, &e[element * size])), to_text(ScalarValue::load(type, &a[element * size])))};
+          return {Outcome::Kind::different,
+                  fmt::format("element {} (byte {}) of {} on rank {}: expected {}, got {}", element, k % size,
+                              model.buffers[b].name, r, to_text(ScalarValue::load(type, &e[element * size])),
+                              to_text(ScalarValue::load(type, &a[element * size])))};
         }
     }
   return {};

@@ -11,7 +11,8 @@ using namespace kplan;
 namespace {
 
 Plan even_exchange() {
-  return Plan::parse(R"({"kplan": 1, "name": "even", "buffers": {"A": {"type": "f64", "shape": ["size"]}, "B": {"type": "f64", "shape": ["size"]}},
+  return Plan::parse(
+      R"({"kplan": 1, "name": "even", "buffers": {"A": {"type": "f64", "shape": ["size"]}, "B": {"type": "f64", "shape": ["size"]}},
     "statements": [{"communicate": "A[j]@i <<= B[i]@j where i in world, j in world, i % 2 == 0"}]})");
 }
 
@@ -46,7 +47,8 @@ TEST_CASE("every rank with an even number collects one element from everybody, a
         for (std::size_t i = 0; i < n; ++i) b[i] = 1000.0 * run + 10 * engine.rank() + static_cast<double>(i);
         exchange.run();
         for (std::size_t j = 0; j < n; ++j) {
-          const double expected = engine.rank() % 2 == 0 ? 1000.0 * run + 10.0 * static_cast<double>(j) + engine.rank() : -1;
+          const double expected =
+              engine.rank() % 2 == 0 ? 1000.0 * run + 10.0 * static_cast<double>(j) + engine.rank() : -1;
           if (a[j] != expected) FAIL("rank " << engine.rank() << " run " << run << ": " << a[j] << " != " << expected);
         }
       }
@@ -72,7 +74,8 @@ TEST_CASE("a statement that reads what it writes reads everything first") {
 }
 
 TEST_CASE("floating-point sums are taken in ascending sender rank, on every run") {
-  const Plan sum = Plan::parse(R"({"kplan": 1, "name": "sum", "buffers": {"total": {"type": "f64", "shape": []}, "x": {"type": "f64", "shape": []}},
+  const Plan sum = Plan::parse(
+      R"({"kplan": 1, "name": "sum", "buffers": {"total": {"type": "f64", "shape": []}, "x": {"type": "f64", "shape": []}},
     "statements": [{"communicate": "total@0 << sum << x@s where s in world"}]})");
   transport::run_local(5, [&](std::shared_ptr<transport::Transport> transport) {
     Engine engine(transport);
@@ -107,7 +110,8 @@ TEST_CASE("buffers can be bound anew between runs") {
 }
 
 TEST_CASE("a varying parameter takes part in values with its newest value") {
-  const Plan scale = Plan::parse(R"({"kplan": 1, "name": "scale", "parameters": {"alpha": {"type": "f64", "time": "varying", "default": 1}},
+  const Plan scale = Plan::parse(
+      R"({"kplan": 1, "name": "scale", "parameters": {"alpha": {"type": "f64", "time": "varying", "default": 1}},
     "buffers": {"a": {"type": "f64", "shape": [4]}, "b": {"type": "f64", "shape": [4]}},
     "statements": [{"communicate": "a[k]@(rank + 1) % size <<= alpha * b[k] + k@rank where k in {0 ... 3}"}]})");
   transport::run_local(3, [&](std::shared_ptr<transport::Transport> transport) {
@@ -140,27 +144,38 @@ TEST_CASE("several executables are in flight at once and end in any order") {
     for (std::size_t k = 8; k-- > 0;) all[k].wait();
     for (std::size_t k = 0; k < 8; ++k)
       for (std::size_t j = 0; j < 3; ++j)
-        if (engine.rank() % 2 == 0 && a[k][j] != 100.0 * static_cast<double>(k) + static_cast<double>(j)) FAIL("executable " << k);
+        if (engine.rank() % 2 == 0 && a[k][j] != 100.0 * static_cast<double>(k) + static_cast<double>(j))
+          FAIL("executable " << k);
   });
 }
 
 TEST_CASE("ranks that compile different plans all get the error") {
-  const Plan other = Plan::parse(R"({"kplan": 1, "name": "other", "buffers": {"A": {"type": "f64", "shape": [1]}}, "statements": [{"communicate": "A@0 <<= A@1"}]})");
-  const auto messages = messages_on<PlanError>(3, [&](Engine& engine) { engine.compile(engine.rank() == 2 ? other : even_exchange()); });
-  for (const auto& m : messages) CHECK_THAT(m, Catch::Contains("the ranks compile different plans") && Catch::Contains("on rank 2 [KP-A001]"));
+  const Plan other = Plan::parse(
+      R"({"kplan": 1, "name": "other", "buffers": {"A": {"type": "f64", "shape": [1]}}, "statements": [{"communicate": "A@0 <<= A@1"}]})");
+  const auto messages =
+      messages_on<PlanError>(3, [&](Engine& engine) { engine.compile(engine.rank() == 2 ? other : even_exchange()); });
+  for (const auto& m : messages)
+    CHECK_THAT(m, Catch::Contains("the ranks compile different plans") && Catch::Contains("on rank 2 [KP-A001]"));
 }
 
 TEST_CASE("a uniform value that differs is an error on every rank that says which one differs where") {
-  const Plan plan = Plan::parse(R"({"kplan": 1, "name": "p", "parameters": {"n": "i64"}, "buffers": {"A": {"type": "f64", "shape": ["n"]}},
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "parameters": {"n": "i64"}, "buffers": {"A": {"type": "f64", "shape": ["n"]}},
     "statements": [{"communicate": "A[0]@0 <<= A[0]@size - 1"}]})");
-  const auto messages = messages_on<PlanError>(3, [&](Engine& engine) { engine.compile(plan, {{"n", engine.rank() == 1 ? 5 : 4}}); });
-  for (const auto& m : messages) CHECK(m == "uniform parameter `n` differs between ranks: 4 on rank 0, 5 on rank 1 [KP-A002]");
+  const auto messages = messages_on<PlanError>(3, [&](Engine& engine) {
+    engine.compile(plan, {{"n", engine.rank() == 1 ? 5 : 4}});
+  });
+  for (const auto& m : messages)
+    CHECK(m == "uniform parameter `n` differs between ranks: 4 on rank 0, 5 on rank 1 [KP-A002]");
 }
 
 TEST_CASE("a mistake on one rank is an error on all") {
-  const Plan plan = Plan::parse(R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "scope": "private"}}, "buffers": {"A": {"type": "f64", "shape": ["n"]}},
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "scope": "private"}}, "buffers": {"A": {"type": "f64", "shape": ["n"]}},
     "statements": [{"communicate": "A[3]@(rank + 1) % size <<= A[0]@rank"}]})");
-  const auto messages = messages_on<PlanError>(3, [&](Engine& engine) { engine.compile(plan, {{"n", engine.rank() == 1 ? 2 : 4}}); });
+  const auto messages = messages_on<PlanError>(3, [&](Engine& engine) {
+    engine.compile(plan, {{"n", engine.rank() == 1 ? 2 : 4}});
+  });
   for (std::size_t r = 0; r < 3; ++r) {
     CHECK_THAT(messages[r], Catch::Contains("outside") && Catch::Contains("[KP-P052]"));
     if (r != 1) CHECK_THAT(messages[r], Catch::StartsWith("rank 1: "));
@@ -168,7 +183,8 @@ TEST_CASE("a mistake on one rank is an error on all") {
 }
 
 TEST_CASE("a wrong claim of corresponding knowledge is an error that says who disagrees about what") {
-  const Plan plan = Plan::parse(R"({"kplan": 1, "name": "p", "parameters": {"stride": {"type": "i64", "scope": "private"}},
+  const Plan plan =
+      Plan::parse(R"({"kplan": 1, "name": "p", "parameters": {"stride": {"type": "i64", "scope": "private"}},
     "buffers": {"A": {"type": "f64", "shape": [12]}, "B": {"type": "f64", "shape": [12]}},
     "statements": [{"name": "s", "knowledge": "corresponding", "communicate": "A[k]@(rank + 1) % size <<= B[k]@rank where k in {0 ... 10}, k % stride == 0"}]})");
   SECTION("right") {
@@ -185,24 +201,36 @@ TEST_CASE("a wrong claim of corresponding knowledge is an error that says who di
     });
   }
   SECTION("counts differ") {
-    const auto messages = messages_on<PlanError>(2, [&](Engine& engine) { engine.compile(plan, {{"stride", engine.rank() + 2}}); });
-    for (const auto& m : messages) CHECK_THAT(m, Catch::Contains("rank 0 sends 6 elements to rank 1, which expects 4") && Catch::Contains("[KP-A003]"));
+    const auto messages = messages_on<PlanError>(2, [&](Engine& engine) {
+      engine.compile(plan, {{"stride", engine.rank() + 2}});
+    });
+    for (const auto& m : messages)
+      CHECK_THAT(m,
+                 Catch::Contains("rank 0 sends 6 elements to rank 1, which expects 4") && Catch::Contains("[KP-A003]"));
   }
   SECTION("counts agree, environments do not") {
-    const auto messages = messages_on<PlanError>(2, [&](Engine& engine) { engine.compile(plan, {{"stride", engine.rank() == 0 ? 6 : 7}}); });
-    for (const auto& m : messages) CHECK_THAT(m, Catch::Contains("disagree about the where-bound values of the 2 elements") && Catch::Contains("[KP-A003]"));
+    const auto messages = messages_on<PlanError>(2, [&](Engine& engine) {
+      engine.compile(plan, {{"stride", engine.rank() == 0 ? 6 : 7}});
+    });
+    for (const auto& m : messages)
+      CHECK_THAT(m, Catch::Contains("disagree about the where-bound values of the 2 elements") &&
+                        Catch::Contains("[KP-A003]"));
   }
 }
 
 TEST_CASE("sender knowledge is refused with the reason and a way out") {
-  const Plan plan = Plan::parse(R"({"kplan": 1, "name": "p", "parameters": {"stride": {"type": "i64", "scope": "private"}},
+  const Plan plan =
+      Plan::parse(R"({"kplan": 1, "name": "p", "parameters": {"stride": {"type": "i64", "scope": "private"}},
     "buffers": {"A": {"type": "f64", "shape": [12]}}, "statements": [{"communicate": "A[k]@0 <<= A[k]@1 where k in {0 ... 10}, k % stride == 0"}]})");
   const auto messages = messages_on<Unsupported>(2, [&](Engine& engine) { engine.compile(plan, {{"stride", 2}}); });
-  for (const auto& m : messages) CHECK_THAT(m, Catch::Contains("the filter `k % stride == 0` depends on `stride`, which is private") && Catch::Contains("[KP-U012]"));
+  for (const auto& m : messages)
+    CHECK_THAT(m, Catch::Contains("the filter `k % stride == 0` depends on `stride`, which is private") &&
+                      Catch::Contains("[KP-U012]"));
 }
 
 TEST_CASE("a zero divisor in a value is an error after the run, and the engine goes on") {
-  const Plan plan = Plan::parse(R"({"kplan": 1, "name": "p", "buffers": {"A": {"type": "i32", "shape": [4]}, "B": {"type": "i32", "shape": [4]}},
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "buffers": {"A": {"type": "i32", "shape": [4]}, "B": {"type": "i32", "shape": [4]}},
     "statements": [{"name": "s", "communicate": "A[k]@(rank + 1) % size <<= 12 / B[k]@rank where k in {0 ... 3}"}]})");
   transport::run_local(2, [&](std::shared_ptr<transport::Transport> transport) {
     Engine engine(transport);
@@ -217,7 +245,9 @@ TEST_CASE("a zero divisor in a value is an error after the run, and the engine g
     } catch (const RunError& error) {
       message = error.what();
     }
-    const std::string expected = engine.rank() == 1 ? "plan p, statement s: a divisor is zero in a value on rank 1, run 0 when k = 2 [KP-R001]" : "";
+    const std::string expected =
+        engine.rank() == 1 ? "plan p, statement s: a divisor is zero in a value on rank 1, run 0 when k = 2 [KP-R001]"
+                           : "";
     if (message != expected) FAIL(message);
     b[2] = 4;
     e.run();
@@ -228,7 +258,8 @@ TEST_CASE("a zero divisor in a value is an error after the run, and the engine g
 TEST_CASE("bindings are checked: names, types, sizes, overlap, completeness") {
   transport::run_local(1, [&](std::shared_ptr<transport::Transport> transport) {
     Engine engine(transport);
-    Executable e = engine.compile(Plan::parse(R"({"kplan": 1, "name": "p", "buffers": {"A": {"type": "f64", "shape": [4]}, "B": {"type": "f64", "shape": [4]}},
+    Executable e = engine.compile(Plan::parse(
+        R"({"kplan": 1, "name": "p", "buffers": {"A": {"type": "f64", "shape": [4]}, "B": {"type": "f64", "shape": [4]}},
       "statements": [{"communicate": "A@0 <<= B@0"}]})"));
     std::vector<double> memory(8);
     std::vector<float> floats(4);
@@ -252,7 +283,8 @@ TEST_CASE("a rank that ends early is an error on those that wait for it, at once
   std::string message;
   transport::run_local(2, [&](std::shared_ptr<transport::Transport> transport) {
     Engine engine(transport);
-    Executable e = engine.compile(Plan::parse(R"({"kplan": 1, "name": "p", "buffers": {"A": {"type": "f64", "shape": [4]}},
+    Executable e =
+        engine.compile(Plan::parse(R"({"kplan": 1, "name": "p", "buffers": {"A": {"type": "f64", "shape": [4]}},
       "statements": [{"name": "s", "communicate": "A@0 <<= A@1"}]})"));
     std::vector<double> a(4);
     e.bind("A", a);
@@ -263,6 +295,8 @@ TEST_CASE("a rank that ends early is an error on those that wait for it, at once
       message = error.what();
     }
   });
-  CHECK_THAT(message, Catch::Contains("plan p, statement s: rank 0 waits for 32 bytes from rank 1; rank 1 has ended in run 0 [KP-T002]"));
+  CHECK_THAT(message,
+             Catch::Contains(
+                 "plan p, statement s: rank 0 waits for 32 bytes from rank 1; rank 1 has ended in run 0 [KP-T002]"));
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }

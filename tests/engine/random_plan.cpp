@@ -29,7 +29,8 @@ class Drawing {
   }
 
   void draw_buffers() {
-    static const std::vector<std::string> types{"f64", "f64", "f32", "i32", "i64", "u8", "i16", "u32", "u64", "i8", "u16", "bool", "c64", "c128", "pair", "located"};
+    static const std::vector<std::string> types{"f64", "f64", "f32", "i32",  "i64", "u8",   "i16",  "u32",
+                                                "u64", "i8",  "u16", "bool", "c64", "c128", "pair", "located"};
     const int count = between(2, 4);
     for (int k = 0; k < count; ++k) {
       RandomBuffer b;
@@ -40,14 +41,17 @@ class Drawing {
       for (int d = 0; d < dimensions; ++d) b.shape.push_back(between(1, dimensions == 1 ? 40 : 9));
       if (dimensions > 0 && chance(15)) {  // rows with gaps between them
         b.strides.assign(b.shape.size(), 1);
-        for (std::size_t d = b.shape.size() - 1; d-- > 0;) b.strides[d] = b.strides[d + 1] * b.shape[d + 1] + between(0, 3);
+        for (std::size_t d = b.shape.size() - 1; d-- > 0;)
+          b.strides[d] = b.strides[d + 1] * b.shape[d + 1] + between(0, 3);
         if (chance(30))
           for (int& s : b.strides) s *= 2;
       }
       plan_.buffers.push_back(std::move(b));
     }
-    if (chance(40)) plan_.buffers.push_back({"counts", "i32", {5}, {}, R"("scope": "uniform", "time": "fixed")", true, true});
-    if (chance(30)) plan_.buffers.push_back({"index", chance(50) ? "i64" : "u8", {12}, {}, R"("time": "fixed")", true, false});
+    if (chance(40))
+      plan_.buffers.push_back({"counts", "i32", {5}, {}, R"("scope": "uniform", "time": "fixed")", true, true});
+    if (chance(30))
+      plan_.buffers.push_back({"index", chance(50) ? "i64" : "u8", {12}, {}, R"("time": "fixed")", true, false});
   }
 
   bool has(const char* name) const {
@@ -64,8 +68,11 @@ class Drawing {
     std::vector<std::string> senders, receivers;
     draw_ranks(s, senders, receivers);
     draw_elements(s);
-    if (chance(10)) s.clauses.insert(s.clauses.begin() + between(0, static_cast<int>(s.clauses.size())), "t in {0 ... 1}"), names_.push_back("t");
-    if (chance(12) && names_.size() > 1) std::swap(s.clauses[0], s.clauses[static_cast<std::size_t>(between(0, static_cast<int>(s.clauses.size()) - 1))]);
+    if (chance(10))
+      s.clauses.insert(s.clauses.begin() + between(0, static_cast<int>(s.clauses.size())), "t in {0 ... 1}"),
+          names_.push_back("t");
+    if (chance(12) && names_.size() > 1)
+      std::swap(s.clauses[0], s.clauses[static_cast<std::size_t>(between(0, static_cast<int>(s.clauses.size()) - 1))]);
     const int reductions = chance(20) ? between(2, 3) : 1;
     for (int k = 0; k < reductions; ++k) s.reductions.push_back(reduction(one_of(senders), one_of(receivers)));
     return s;
@@ -78,7 +85,10 @@ class Drawing {
       case 0:
         s.clauses = {"i in world", "j in world"};
         names_ = {"i", "j"};
-        if (chance(60)) s.clauses.push_back(one_of<std::string>({"i % 2 == 0", "(i + j) % 2 == 0", "i < j", "i != j", "i == (j + 1) % size", "(i - j) % 3 == 1", "i / 2 == j / 2", "i * j < 4 && i >= j - 1", "!(i == j) || i == 0", "abs(i - j) <= 1"}));
+        if (chance(60))
+          s.clauses.push_back(one_of<std::string>(
+              {"i % 2 == 0", "(i + j) % 2 == 0", "i < j", "i != j", "i == (j + 1) % size", "(i - j) % 3 == 1",
+               "i / 2 == j / 2", "i * j < 4 && i >= j - 1", "!(i == j) || i == 0", "abs(i - j) <= 1"}));
         senders = {"j"};
         receivers = {"i"};
         if (chance(10)) senders.push_back("(j + 1) % size");
@@ -109,7 +119,9 @@ class Drawing {
         receivers = {s.is_pull ? self : "rank + d"};
         break;
       case 5:
-        s.clauses = {"g in {0 ... 23}", fmt::format("s = g * size / 24"), fmt::format("r = {}", one_of<std::string>({"g % size", "(g / 2) % size", "(23 - g) * size / 24", "g / 3 % size"}))};
+        s.clauses = {"g in {0 ... 23}", fmt::format("s = g * size / 24"),
+                     fmt::format("r = {}", one_of<std::string>({"g % size", "(g / 2) % size", "(23 - g) * size / 24",
+                                                                "g / 3 % size"}))};
         names_ = {"g", "s", "r"};
         senders = {"s"};
         receivers = {"r"};
@@ -148,14 +160,22 @@ class Drawing {
       const std::string name = k == 0 ? "k" : "l";
       switch (between(0, 6)) {
         case 0: s.clauses.push_back(fmt::format("{} in {{0 ... {}}}", name, between(0, 11))); break;
-        case 1: s.clauses.push_back(fmt::format("{} in range({}, {}, {})", name, between(0, 3), between(3, 14), between(1, 3))); break;
-        case 2: s.clauses.push_back(fmt::format("{} in {{{} ... 0 by -{}}}", name, between(2, 9), between(1, 2))); break;
+        case 1:
+          s.clauses.push_back(
+              fmt::format("{} in range({}, {}, {})", name, between(0, 3), between(3, 14), between(1, 3)));
+          break;
+        case 2:
+          s.clauses.push_back(fmt::format("{} in {{{} ... 0 by -{}}}", name, between(2, 9), between(1, 2)));
+          break;
         case 3: s.clauses.push_back(fmt::format("{} in {{3, 1, 4}}", name)); break;
         case 4:
           s.clauses.push_back(fmt::format("{} in {{0 ... {}}}", name, between(4, 11)));
           s.clauses.push_back(fmt::format("{} % {} == {}", name, between(2, 3), between(0, 1)));
           break;
-        case 5: s.clauses.push_back(names_.empty() || k > 0 ? fmt::format("{} in range(4)", name) : fmt::format("{} in {{0 ... {} % 4}}", name, names_[0])); break;
+        case 5:
+          s.clauses.push_back(names_.empty() || k > 0 ? fmt::format("{} in range(4)", name)
+                                                      : fmt::format("{} in {{0 ... {} % 4}}", name, names_[0]));
+          break;
         default: s.clauses.push_back(fmt::format("{} in range({})", name, between(1, 9)));
       }
       names_.push_back(name);
@@ -172,7 +192,8 @@ class Drawing {
       case 2: return fmt::format("({} + {}) % {}", name(), name(), extent);
       case 3: return fmt::format("({} / {} + {}) % {}", name(), between(1, 3), between(0, 4), extent);
       case 4: return fmt::format("min({}, {})", name(), extent - 1) + (chance(50) ? "" : " * 1");
-      case 5: return has("index") ? fmt::format("index[{} % 12] % {}", name(), extent) : fmt::format("rank % {}", extent);
+      case 5:
+        return has("index") ? fmt::format("index[{} % 12] % {}", name(), extent) : fmt::format("rank % {}", extent);
       case 6: return fmt::format("{} < {} ? {} : 0", name(), extent, name());  // perhaps outside
       default: return fmt::format("({} + {}) % {}", name(), between(0, extent), extent);
     }
@@ -182,7 +203,8 @@ class Drawing {
     const int step = length > 1 && (length - 1) * 2 < extent && chance(30) ? 2 : 1;
     const int reach = (length - 1) * step + 1;
     const int lo = between(0, extent - reach);
-    if (chance(20) && step == 1 && extent > length) return fmt::format("{0} % {1} : {0} % {1} + {2}", name(), extent - length + 1, length);
+    if (chance(20) && step == 1 && extent > length)
+      return fmt::format("{0} % {1} : {0} % {1} + {2}", name(), extent - length + 1, length);
     if (length == extent && step == 1 && chance(50)) return ":";
     return step == 1 ? fmt::format("{} : {}", lo, lo + length) : fmt::format("{} : {} : {}", lo, lo + reach, step);
   }
@@ -195,7 +217,8 @@ class Drawing {
     const std::size_t sliced = static_cast<std::size_t>(between(0, static_cast<int>(b.shape.size()) - 1));
     for (std::size_t d = 0; d < b.shape.size(); ++d) {
       if (d) out += ", ";
-      if (!is_sliced && d == sliced && length > 0 && length <= b.shape[d]) out += slice(b.shape[d], length), is_sliced = true;
+      if (!is_sliced && d == sliced && length > 0 && length <= b.shape[d])
+        out += slice(b.shape[d], length), is_sliced = true;
       else out += index(b.shape[d]);
     }
     return out + "]";
@@ -216,7 +239,8 @@ class Drawing {
     r.receiver = receiver;
     const auto buffers = data_buffers();
     const RandomBuffer& to = *one_of(buffers);
-    const int length = chance(30) && !to.shape.empty() ? between(1, *std::max_element(to.shape.begin(), to.shape.end())) : 0;
+    const int length =
+        chance(30) && !to.shape.empty() ? between(1, *std::max_element(to.shape.begin(), to.shape.end())) : 0;
     r.place = reference(to, length);
     std::vector<const RandomBuffer*> alike;
     for (const RandomBuffer* b : buffers)
@@ -235,8 +259,10 @@ class Drawing {
     }
     if (!is_record(type) && chance(30)) r.value = expression(r.value, type);
     // Assigns that meet are errors; a sender's own row makes them rare.
-    if (r.op == "assign" && to.shape.size() > 1 && to.shape[0] >= plan_.ranks && length == 0 && chance(60) && !is_record(to.type))
-      r.place = to.name + "[" + fmt::format("({}) % {}", sender == "rank" ? name() : sender, to.shape[0]) + ", " + rest_of(to) + "]";
+    if (r.op == "assign" && to.shape.size() > 1 && to.shape[0] >= plan_.ranks && length == 0 && chance(60) &&
+        !is_record(to.type))
+      r.place = to.name + "[" + fmt::format("({}) % {}", sender == "rank" ? name() : sender, to.shape[0]) + ", " +
+                rest_of(to) + "]";
     return r;
   }
 
@@ -257,7 +283,10 @@ class Drawing {
 
   std::string expression(const std::string& e, const std::string& type) {
     if (type == "bool") return chance(50) ? "!" + e : fmt::format("({} || {} % 2 == 0)", e, name());
-    std::vector<std::string> forms{fmt::format("{0}({1} * {2})", type, e, between(2, 5)), fmt::format("{0}({1} + {2})", type, e, type[0] == 'c' ? "1" : name()), fmt::format("{0}(-{1})", type, e), fmt::format("{0}(alpha)", type), fmt::format("{0}({1} - {1} * 2)", type, e)};
+    std::vector<std::string> forms{fmt::format("{0}({1} * {2})", type, e, between(2, 5)),
+                                   fmt::format("{0}({1} + {2})", type, e, type[0] == 'c' ? "1" : name()),
+                                   fmt::format("{0}(-{1})", type, e), fmt::format("{0}(alpha)", type),
+                                   fmt::format("{0}({1} - {1} * 2)", type, e)};
     if (type[0] != 'c') {
       forms.push_back(fmt::format("{0}({1} > 3 ? {1} : {2})", type, e, between(0, 9)));
       forms.push_back(fmt::format("{0}(clamp({1}, 1, 100))", type, e));
@@ -293,15 +322,22 @@ std::string RandomPlan::to_json() const {
  "buffers": {)json";
   for (std::size_t k = 0; k < buffers.size(); ++k) {
     const RandomBuffer& b = buffers[k];
-    out += fmt::format("{}\n  \"{}\": {{\"type\": \"{}\", \"shape\": [{}]{}{}}}", k ? "," : "", b.name, b.type, joined(b.shape), b.strides.empty() ? "" : fmt::format(", \"strides\": [{}]", joined(b.strides)), b.marks.empty() ? "" : ", " + b.marks);
+    out += fmt::format("{}\n  \"{}\": {{\"type\": \"{}\", \"shape\": [{}]{}{}}}", k ? "," : "", b.name, b.type,
+                       joined(b.shape), b.strides.empty() ? "" : fmt::format(", \"strides\": [{}]", joined(b.strides)),
+                       b.marks.empty() ? "" : ", " + b.marks);
   }
   out += "},\n \"statements\": [";
   for (std::size_t k = 0; k < statements.size(); ++k) {
     const RandomStatement& s = statements[k];
     std::string text;
-    for (const RandomReduction& r : s.reductions) text += (text.empty() ? "" : ", ") + fmt::format("{}@{} {} {}@{}", r.place, r.receiver, r.op == "assign" ? "<<=" : "<< " + r.op + " <<", r.value, r.sender);
+    for (const RandomReduction& r : s.reductions)
+      text +=
+          (text.empty() ? "" : ", ") + fmt::format("{}@{} {} {}@{}", r.place, r.receiver,
+                                                   r.op == "assign" ? "<<=" : "<< " + r.op + " <<", r.value, r.sender);
     for (std::size_t c = 0; c < s.clauses.size(); ++c) text += (c ? ", " : " where ") + s.clauses[c];
-    out += fmt::format("{}\n  {{\"communicate\": \"{}\"{}{}{}}}", k ? "," : "", text, s.is_pull ? ", \"direction\": \"pull\"" : "", s.is_fresh ? ", \"fresh\": true" : "", s.claims_corresponding ? ", \"knowledge\": \"corresponding\"" : "");
+    out += fmt::format("{}\n  {{\"communicate\": \"{}\"{}{}{}}}", k ? "," : "", text,
+                       s.is_pull ? ", \"direction\": \"pull\"" : "", s.is_fresh ? ", \"fresh\": true" : "",
+                       s.claims_corresponding ? ", \"knowledge\": \"corresponding\"" : "");
   }
   return out + "]}";
 }
@@ -320,21 +356,29 @@ RandomPlan shrunk(RandomPlan plan, const std::function<bool(const RandomPlan&)>&
   };
   while (has_changed) {
     has_changed = false;
-    for (std::size_t k = plan.statements.size(); k-- > 0 && plan.statements.size() > 1;) attempt([&](RandomPlan& p) { p.statements.erase(p.statements.begin() + static_cast<std::ptrdiff_t>(k)); });
+    for (std::size_t k = plan.statements.size(); k-- > 0 && plan.statements.size() > 1;)
+      attempt([&](RandomPlan& p) { p.statements.erase(p.statements.begin() + static_cast<std::ptrdiff_t>(k)); });
     for (int ranks = 1; ranks < plan.ranks; ++ranks)
       if (attempt([&](RandomPlan& p) { p.ranks = ranks; })) break;
     for (std::size_t k = 0; k < plan.statements.size(); ++k) {
       for (std::size_t r = plan.statements[k].reductions.size(); r-- > 0 && plan.statements[k].reductions.size() > 1;)
-        attempt([&](RandomPlan& p) { p.statements[k].reductions.erase(p.statements[k].reductions.begin() + static_cast<std::ptrdiff_t>(r)); });
-      for (std::size_t c = plan.statements[k].clauses.size(); c-- > 0;) attempt([&](RandomPlan& p) { p.statements[k].clauses.erase(p.statements[k].clauses.begin() + static_cast<std::ptrdiff_t>(c)); });
+        attempt([&](RandomPlan& p) {
+          p.statements[k].reductions.erase(p.statements[k].reductions.begin() + static_cast<std::ptrdiff_t>(r));
+        });
+      for (std::size_t c = plan.statements[k].clauses.size(); c-- > 0;)
+        attempt([&](RandomPlan& p) {
+          p.statements[k].clauses.erase(p.statements[k].clauses.begin() + static_cast<std::ptrdiff_t>(c));
+        });
       attempt([&](RandomPlan& p) { p.statements[k].is_fresh = false; });
       attempt([&](RandomPlan& p) { p.statements[k].is_pull = false; });
       for (std::size_t r = 0; r < plan.statements[k].reductions.size(); ++r) {
         const RandomReduction before = plan.statements[k].reductions[r];
-        if (before.op != "assign" && !attempt([&](RandomPlan& p) { p.statements[k].reductions[r].op = "assign"; }) && before.op != "sum")
+        if (before.op != "assign" && !attempt([&](RandomPlan& p) { p.statements[k].reductions[r].op = "assign"; }) &&
+            before.op != "sum")
           attempt([&](RandomPlan& p) { p.statements[k].reductions[r].op = "sum"; });
         for (const RandomBuffer& b : plan.buffers)
-          if (b.shape.size() == 1 && !before.value.ends_with("[0]")) attempt([&](RandomPlan& p) { p.statements[k].reductions[r].value = b.name + "[0]"; });
+          if (b.shape.size() == 1 && !before.value.ends_with("[0]"))
+            attempt([&](RandomPlan& p) { p.statements[k].reductions[r].value = b.name + "[0]"; });
       }
     }
     for (std::size_t b = plan.buffers.size(); b-- > 0;) {

@@ -27,7 +27,7 @@ struct RandomBuffer {
   std::string name, type;  ///< a scalar's name, `pair` or `located`
   std::vector<int> shape;
   std::vector<int> strides;
-  std::string marks;       ///< further JSON members
+  std::string marks;  ///< further JSON members
   bool is_fixed = false, is_uniform = false;
 };
 
@@ -51,7 +51,8 @@ struct Outcome {
   std::string what;
 };
 
-/// Runs the plan with the reference interpreter and with engines on threads, `runs` times in a row, and compares all memory.
+/// Runs the plan with the reference interpreter and with engines on threads, `runs` times in a row, and compares all
+/// memory.
 Outcome compare_with_reference(const RandomPlan& plan, int runs = 2);
 
 }  // namespace kplan::test

@@ -1,12 +1,12 @@
 // Environment: KPLAN_SEED (default fixed), KPLAN_PLANS (how many), KPLAN_SECONDS (go on for that long instead).
+#include "random_plan.hpp"
+
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <map>
-
-#include "random_plan.hpp"
 
 using namespace kplan::test;
 
@@ -20,7 +20,9 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise)
 }  // namespace
 
 TEST_CASE("random plans leave the same bits as the reference interpreter", "[random]") {
-  const std::uint64_t seed = number_from_environment("KPLAN_SEED", 20261121), plans = number_from_environment("KPLAN_PLANS", 1500), seconds = number_from_environment("KPLAN_SECONDS", 0);
+  const std::uint64_t seed = number_from_environment("KPLAN_SEED", 20261121),
+                      plans = number_from_environment("KPLAN_PLANS", 1500),
+                      seconds = number_from_environment("KPLAN_SECONDS", 0);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   std::map<Outcome::Kind, int> counts;
   std::map<std::string, int> codes;  ///< of plans that fail on both sides
@@ -34,12 +36,16 @@ TEST_CASE("random plans leave the same bits as the reference interpreter", "[ran
       if (code != std::string::npos) ++codes[outcome.what.substr(code, 9)];
     }
     if (outcome.kind != Outcome::Kind::different) continue;
-    const RandomPlan small = shrunk(plan, [](const RandomPlan& p) { return compare_with_reference(p).kind == Outcome::Kind::different; });
-    FAIL(fmt::format("seed {}: {}\nshrunk to {} ranks, data seed {}:\n{}\n{}", seed + k, outcome.what, small.ranks, small.data_seed, small.to_json(), compare_with_reference(small).what));
+    const RandomPlan small =
+        shrunk(plan, [](const RandomPlan& p) { return compare_with_reference(p).kind == Outcome::Kind::different; });
+    FAIL(fmt::format("seed {}: {}\nshrunk to {} ranks, data seed {}:\n{}\n{}", seed + k, outcome.what, small.ranks,
+                     small.data_seed, small.to_json(), compare_with_reference(small).what));
   }
   std::string errors;
   for (const auto& [code, count] : codes) errors += fmt::format(" {} {}", code, count);
-  WARN(fmt::format("random plans: {} identical, {} failed on both sides, {} refused;{}", counts[Outcome::Kind::identical], counts[Outcome::Kind::both_failed], counts[Outcome::Kind::refused], errors));
+  WARN(fmt::format("random plans: {} identical, {} failed on both sides, {} refused;{}",
+                   counts[Outcome::Kind::identical], counts[Outcome::Kind::both_failed], counts[Outcome::Kind::refused],
+                   errors));
   // The drawing must not drift into plans that prove nothing.
   CHECK(counts[Outcome::Kind::identical] > counts[Outcome::Kind::both_failed]);
 }

@@ -38,14 +38,16 @@ struct Names {
   Names() {
     const PlanModel& plan = declarations().model();
     std::int64_t k = 3;
-    for (const Parameter& p : plan.parameters) parameters.push_back(convert(ScalarValue::integer(k = k * -2 + 1), p.type));
+    for (const Parameter& p : plan.parameters)
+      parameters.push_back(convert(ScalarValue::integer(k = k * -2 + 1), p.type));
     state.rank = 2;
     state.size = 5;
     state.parameters = parameters;
     state.layouts = layouts_of(plan, 2, 5, parameters);
     for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
       memory.emplace_back(static_cast<std::size_t>(state.layouts[b].extent) * plan.buffers[b].type.size_bytes);
-      for (std::size_t at = 0; at < memory.back().size(); ++at) memory.back()[at] = static_cast<std::byte>(at * 37 % 11);
+      for (std::size_t at = 0; at < memory.back().size(); ++at)
+        memory.back()[at] = static_cast<std::byte>(at * 37 % 11);
     }
     for (const auto& m : memory) state.contents.push_back(m.data());
     values = {ScalarValue::integer(4), ScalarValue::integer(-1), ScalarValue::real(0.1), ScalarValue::boolean(true)};
@@ -67,10 +69,16 @@ std::optional<ScalarValue> value_of(char where, std::string_view text, const Nam
     scope.allows_elements = false;
   }
   scope.is_index = where == 'i' || where == 'f';
-  EvaluationContext context{.state = &names.state, .variables = names.values.data(), .left = names.left.data(), .right = names.right.data(), .operand_type = scope.operand_type};
+  EvaluationContext context{.state = &names.state,
+                            .variables = names.values.data(),
+                            .left = names.left.data(),
+                            .right = names.right.data(),
+                            .operand_type = scope.operand_type};
   try {
     const ExprPtr parsed = parse_expression(text);
-    const ExprPtr e = where == 'i' ? check_index(*parsed, scope, "an index") : where == 'f' ? check_filter(*parsed, scope) : check_expression(*parsed, scope);
+    const ExprPtr e = where == 'i'   ? check_index(*parsed, scope, "an index")
+                      : where == 'f' ? check_filter(*parsed, scope)
+                                     : check_expression(*parsed, scope);
     if (e->record) return std::nullopt;
     const ScalarValue out = evaluate(*e, context);
     require(out.type == e->type, "the value has another type than its expression", text);
@@ -96,6 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
   } catch (const SyntaxFault&) {
     return 0;
   }
-  require(value_of(where, text, names) == value_of(where, printed, names), "the printed form has another value", printed);
+  require(value_of(where, text, names) == value_of(where, printed, names), "the printed form has another value",
+          printed);
   return 0;
 }

@@ -20,7 +20,8 @@ constexpr std::size_t most_bytes = 1 << 20;
 std::vector<kplan::ScalarValue> values_of_parameters(const kplan::PlanModel& plan, std::int64_t rank) {
   std::vector<kplan::ScalarValue> out;
   for (const kplan::Parameter& p : plan.parameters)
-    out.push_back(p.default_value ? *p.default_value : kplan::convert(kplan::ScalarValue::integer(p.is_uniform ? 3 : 2 + rank), p.type));
+    out.push_back(p.default_value ? *p.default_value
+                                  : kplan::convert(kplan::ScalarValue::integer(p.is_uniform ? 3 : 2 + rank), p.type));
   return out;
 }
 
@@ -36,7 +37,8 @@ bool allocate(const kplan::PlanModel& plan, std::int64_t rank, std::int64_t size
     if (total > most_bytes) return false;
     out.buffers.emplace_back(bytes);
     // Small non-negative numbers in the first byte of each element: index buffers mostly hold ranks and offsets.
-    for (std::size_t k = 0; k < bytes; k += plan.buffers[b].type.size_bytes) out.buffers.back()[k] = static_cast<std::byte>((k / 4 + static_cast<std::size_t>(rank)) % 3);
+    for (std::size_t k = 0; k < bytes; k += plan.buffers[b].type.size_bytes)
+      out.buffers.back()[k] = static_cast<std::byte>((k / 4 + static_cast<std::size_t>(rank)) % 3);
   }
   return true;
 }
@@ -66,7 +68,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
   } catch (const kplan::InternalError& e) {
     require(false, e.what(), json);
   } catch (const kplan::Error& e) {
-    require(std::string_view(e.what()).find(e.code()) != std::string_view::npos, "the message lacks its code", e.what());
+    require(std::string_view(e.what()).find(e.code()) != std::string_view::npos, "the message lacks its code",
+            e.what());
   }
   return 0;
 }

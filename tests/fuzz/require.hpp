@@ -8,6 +8,7 @@
 /// Shows what happened and aborts where `holds` is false.
 inline void require(bool holds, std::string_view what, std::string_view on) {
   if (holds) return;
-  std::fprintf(stderr, "%.*s\n%.*s\n", static_cast<int>(what.size()), what.data(), static_cast<int>(on.size()), on.data());
+  std::fprintf(stderr, "%.*s\n%.*s\n", static_cast<int>(what.size()), what.data(), static_cast<int>(on.size()),
+               on.data());
   std::abort();
 }

@@ -36,8 +36,8 @@ std::string difference(Arena& arena, const RandomKernel& kernel, const jit::Kern
   if (got != 0) return "fails at " + std::to_string(got) + ", not at all";
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (bytes[i] != expected_bytes[i]) {
-      return "byte " + std::to_string(kernel.first[0] + static_cast<std::int64_t>(i)) + " is " + std::to_string(int(bytes[i])) +
-             ", not " + std::to_string(int(expected_bytes[i]));
+      return "byte " + std::to_string(kernel.first[0] + static_cast<std::int64_t>(i)) + " is " +
+             std::to_string(int(bytes[i])) + ", not " + std::to_string(int(expected_bytes[i]));
     }
   }
   return "";
@@ -65,7 +65,8 @@ TEST_CASE("compiled kernels do what the interpreter does, bit for bit") {
       numbers += ", strides";
       for (std::int64_t stride : kernels[i].strides) numbers += " " + std::to_string(stride);
       numbers += ", list length " + std::to_string(kernels[i].list_length);
-      FAIL("KPLAN_SEED=" << seed() << ", batch " << batch << ", kernel " << i << ": " << wrong << "\n" << specs[i].to_text() << numbers);
+      FAIL("KPLAN_SEED=" << seed() << ", batch " << batch << ", kernel " << i << ": " << wrong << "\n"
+                         << specs[i].to_text() << numbers);
     }
   }
 }

@@ -1,4 +1,6 @@
 // The compiler service: sharing, listings, lifetimes, threads, and life without a code generator.
+#include "jit/compiler.hpp"
+
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -6,7 +8,6 @@
 #include <fstream>
 #include <thread>
 
-#include "jit/compiler.hpp"
 #include "kplan/error.hpp"
 #include "specs.hpp"
 
@@ -151,7 +152,8 @@ TEST_CASE("kernels run interpreted where code generation is off", "[.][child]") 
 TEST_CASE("KPLAN_JIT=off and a plugin that is not there leave the interpreter") {
   char program[4096] = {};
   REQUIRE(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
-  const std::string child = "'" + std::string(program) + "' 'kernels run interpreted where code generation is off' >/dev/null";
+  const std::string child =
+      "'" + std::string(program) + "' 'kernels run interpreted where code generation is off' >/dev/null";
   CHECK(std::system(("KPLAN_JIT=off " + child).c_str()) == 0);
   CHECK(std::system(("KPLAN_PLUGIN=/nowhere/libkplan_llvm.so " + child).c_str()) == 0);
 }

@@ -133,7 +133,8 @@ TEST_CASE("a zero divisor is reported with its iteration, unless the division is
   jit::Instruction hundred;
   hundred.type = Scalar::i32;
   hundred.bits[0] = 100;
-  spec.instructions = {load(1, Scalar::i32), load(2, Scalar::boolean), hundred, apply(Operation::div, Scalar::i32, 2, 0)};
+  spec.instructions = {load(1, Scalar::i32), load(2, Scalar::boolean), hundred,
+                       apply(Operation::div, Scalar::i32, 2, 0)};
   spec.instructions[3].guard = 1;
   spec.outputs = {{0, 3}};
   std::int32_t divisors[3][4] = {{1, 2, 3, 4}, {-3, 0, 7, 8}, {0, 5, 6, 9}}, quotients[3][4] = {};

@@ -17,7 +17,8 @@ namespace {
 
 /// Memory that ends, or begins, at a page that faults, filled with bytes that tell their places.
 struct Array {
-  Array(std::size_t size, bool at_end) : memory(size), bytes(at_end ? memory.at_end(size) : memory.at_begin()), count(size) {
+  Array(std::size_t size, bool at_end)
+      : memory(size), bytes(at_end ? memory.at_end(size) : memory.at_begin()), count(size) {
     for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 131 + i / 251);
   }
   GuardedMemory memory;
@@ -25,7 +26,8 @@ struct Array {
   std::size_t count;
 };
 
-void run(const KernelSpec& spec, std::vector<std::byte*> bases, std::vector<std::int64_t> extents, std::vector<std::int64_t> strides) {
+void run(const KernelSpec& spec, std::vector<std::byte*> bases, std::vector<std::int64_t> extents,
+         std::vector<std::int64_t> strides) {
   const jit::KernelArguments arguments{bases.data(), nullptr, 0, extents.data(), strides.data(), nullptr};
   const auto kernels = Compiler::instance().compile({&spec, 1});
   CHECK(kernels[0](arguments) == 0);
@@ -35,7 +37,8 @@ void run(const KernelSpec& spec, std::vector<std::byte*> bases, std::vector<std:
 
 TEST_CASE("a transposition moves every element, whatever its size and the extents") {
   for (const std::int64_t bytes : {1, 2, 4, 8, 16}) {
-    for (const auto& [rows, columns] : std::vector<std::pair<std::int64_t, std::int64_t>>{{8, 8}, {9, 17}, {33, 12}, {64, 31}, {7, 40}}) {
+    for (const auto& [rows, columns] :
+         std::vector<std::pair<std::int64_t, std::int64_t>>{{8, 8}, {9, 17}, {33, 12}, {64, 31}, {7, 40}}) {
       for (const int hidden : {0, 1, 2}) {
         const auto size = static_cast<std::size_t>(rows * columns * bytes);
         for (const bool at_end : {false, true}) {
@@ -65,10 +68,12 @@ TEST_CASE("copies with small, large and negative strides touch nothing beyond th
       for (const std::int64_t count : {1, 3, 15, 131}) {
         for (const bool packs : {true, false}) {
           const std::int64_t stride = steps * bytes, span = (count - 1) * std::abs(stride) + bytes;
-          Array wide(static_cast<std::size_t>(span), count % 2 != 0), packed(static_cast<std::size_t>(count * bytes), true);
+          Array wide(static_cast<std::size_t>(span), count % 2 != 0),
+              packed(static_cast<std::size_t>(count * bytes), true);
           std::byte* first = wide.bytes + (stride < 0 ? span - bytes : 0);
           const std::vector<std::byte> before(wide.bytes, wide.bytes + span);
-          const KernelSpec spec = packs ? copy_spec({count}, {bytes}, {stride}, bytes) : copy_spec({count}, {stride}, {bytes}, bytes);
+          const KernelSpec spec =
+              packs ? copy_spec({count}, {bytes}, {stride}, bytes) : copy_spec({count}, {stride}, {bytes}, bytes);
           run(spec, packs ? std::vector{packed.bytes, first} : std::vector{first, packed.bytes}, {count}, {});
           bool ok = true;
           for (std::int64_t i = 0; i < count; ++i) {
@@ -99,7 +104,8 @@ TEST_CASE("a list gathers elements into a packed target") {
     CHECK(kernels[0]({bases, lists, 100, nullptr, nullptr, nullptr}) == 0);
     bool ok = true;
     for (std::size_t o = 0; o < 100; ++o) {
-      ok = ok && std::memcmp(target.bytes + o * static_cast<std::size_t>(bytes), source.bytes + list[o], static_cast<std::size_t>(bytes)) == 0;
+      ok = ok && std::memcmp(target.bytes + o * static_cast<std::size_t>(bytes), source.bytes + list[o],
+                             static_cast<std::size_t>(bytes)) == 0;
     }
     CHECK(ok);
   }
@@ -115,8 +121,9 @@ TEST_CASE("fields of records are read and written at their offsets") {
   spec.extents = {19};
   constexpr auto size = static_cast<std::int64_t>(sizeof(Particle));
   spec.streams = {{false, {16}, 0}, {false, {size}, 0}};
-  spec.instructions = {load(1, Scalar::f32, offsetof(Particle, charge)), load(1, Scalar::f64, offsetof(Particle, x) + 8),
-                       apply(Operation::convert, Scalar::f64, 0), apply(Operation::mul, Scalar::f64, 1, 2),
+  spec.instructions = {load(1, Scalar::f32, offsetof(Particle, charge)),
+                       load(1, Scalar::f64, offsetof(Particle, x) + 8), apply(Operation::convert, Scalar::f64, 0),
+                       apply(Operation::mul, Scalar::f64, 1, 2),
                        load(1, Scalar::boolean, offsetof(Particle, is_alive))};
   spec.outputs = {{0, 3}, {8, 4}};
   std::vector<Particle> particles(19);

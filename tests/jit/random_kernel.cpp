@@ -39,14 +39,17 @@ class Maker {
     for (std::size_t s = 0; s < k_.spec.streams.size(); ++s) layout(s, element[s]);
     for (std::size_t s = 0; s < k_.spec.streams.size(); ++s) span(s, element[s]);
     hide_numbers();
-    for (int i = 0; i < 2 * k_.spec.scalar_count(); ++i) k_.scalars.push_back(chance(50) ? random_() : static_cast<std::uint64_t>(pick(-3, 3)));
+    for (int i = 0; i < 2 * k_.spec.scalar_count(); ++i)
+      k_.scalars.push_back(chance(50) ? random_() : static_cast<std::uint64_t>(pick(-3, 3)));
     k_.seed = static_cast<std::uint32_t>(random_());
     k_.spec.name = "random";
     return std::move(k_);
   }
 
  private:
-  std::int64_t pick(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random_); }
+  std::int64_t pick(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
+  }
   bool chance(int percent) { return pick(1, 100) <= percent; }
   Scalar any_type() { return static_cast<Scalar>(pick(0, 12)); }
 
@@ -223,7 +226,8 @@ class Maker {
       const auto last = std::ssize(k_.spec.instructions) - 1;
       const auto from = at == 0 ? last : pick(0, last);
       k_.spec.outputs.push_back({at, static_cast<std::int32_t>(from)});
-      at += static_cast<std::int64_t>(size_of(k_.spec.instructions[static_cast<std::size_t>(from)].type)) + (is_record ? pick(0, 2) : 0);
+      at += static_cast<std::int64_t>(size_of(k_.spec.instructions[static_cast<std::size_t>(from)].type)) +
+            (is_record ? pick(0, 2) : 0);
     }
     element[0] = at;
   }
@@ -272,7 +276,8 @@ jit::KernelArguments Arena::prepare(const RandomKernel& kernel) {
     bases_.push_back(begin - kernel.first[s]);
     lists_.push_back(kernel.spec.streams[s].is_indexed ? kernel.lists[s].data() : nullptr);
   }
-  return {bases_.data(), lists_.data(), kernel.list_length, kernel.extents.data(), kernel.strides.data(), kernel.scalars.data()};
+  return {bases_.data(),         lists_.data(),         kernel.list_length,
+          kernel.extents.data(), kernel.strides.data(), kernel.scalars.data()};
 }
 
 std::vector<std::byte> Arena::target(const RandomKernel& kernel) {

@@ -14,13 +14,13 @@ namespace kplan::test {
 /// A spec and the numbers to call it with.
 struct RandomKernel {
   jit::KernelSpec spec;
-  std::vector<std::int64_t> extents;         ///< by dimension, literal ones too
-  std::vector<std::int64_t> strides;         ///< stream-major, literal ones too
+  std::vector<std::int64_t> extents;  ///< by dimension, literal ones too
+  std::vector<std::int64_t> strides;  ///< stream-major, literal ones too
   std::vector<std::vector<std::int64_t>> lists;
   std::int64_t list_length = 0;
   std::vector<std::uint64_t> scalars;
-  std::vector<std::int64_t> first, last;     ///< by stream: the lowest offset touched, and one beyond the highest
-  std::uint32_t seed = 0;                    ///< of the memory's contents
+  std::vector<std::int64_t> first, last;  ///< by stream: the lowest offset touched, and one beyond the highest
+  std::uint32_t seed = 0;                 ///< of the memory's contents
 };
 
 RandomKernel random_kernel(std::mt19937_64& random);

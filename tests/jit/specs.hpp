@@ -25,8 +25,8 @@ inline jit::Instruction apply(Operation op, Scalar type, std::int32_t a, std::in
   return in;
 }
 
-inline jit::KernelSpec copy_spec(std::vector<std::int64_t> extents, std::vector<std::int64_t> target, std::vector<std::int64_t> source,
-                                 std::int64_t bytes) {
+inline jit::KernelSpec copy_spec(std::vector<std::int64_t> extents, std::vector<std::int64_t> target,
+                                 std::vector<std::int64_t> source, std::int64_t bytes) {
   jit::KernelSpec spec;
   spec.name = "copy";
   spec.extents = std::move(extents);

@@ -1,13 +1,12 @@
 // apply() against expectations computed in wider types, or written down, for every scalar type.
-#include <catch2/catch.hpp>
+#include "plans/arithmetic.hpp"
 
 #include <bit>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <vector>
-
-#include "plans/arithmetic.hpp"
 
 namespace kplan::test {
 namespace {
@@ -57,25 +56,40 @@ template <class T>
 std::vector<T> edges() {
   using L = std::numeric_limits<T>;
   if constexpr (std::is_signed_v<T>)
-    return {0, 1, 2, 3, 7, L::max(), static_cast<T>(L::max() - 1), static_cast<T>(L::max() / 2), -1, -2, -7, L::min(), static_cast<T>(L::min() + 1)};
-  else
-    return {0, 1, 2, 3, 7, L::max(), static_cast<T>(L::max() - 1), static_cast<T>(L::max() / 2)};
+    return {0,
+            1,
+            2,
+            3,
+            7,
+            L::max(),
+            static_cast<T>(L::max() - 1),
+            static_cast<T>(L::max() / 2),
+            -1,
+            -2,
+            -7,
+            L::min(),
+            static_cast<T>(L::min() + 1)};
+  else return {0, 1, 2, 3, 7, L::max(), static_cast<T>(L::max() - 1), static_cast<T>(L::max() / 2)};
 }
 
 }  // namespace
 
-#define KPLAN_INTEGERS std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t
+#define KPLAN_INTEGERS \
+  std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t
 
 TEMPLATE_TEST_CASE("integers wrap, whatever their width", "[plans][arithmetic]", KPLAN_INTEGERS) {
   using T = TestType;
   for (const T a : edges<T>()) {
     CHECK(result<T>(Operation::neg, a, a) == wrapped<T>(-Wide(a)));
-    CHECK(result<T>(Operation::abs, a, a) == wrapped<T>(a < 0 ? -Wide(a) : Wide(a)));  // abs of the least value is itself
+    CHECK(result<T>(Operation::abs, a, a) ==
+          wrapped<T>(a < 0 ? -Wide(a) : Wide(a)));  // abs of the least value is itself
     CHECK(result<T>(Operation::bit_not, a, a) == wrapped<T>(-Wide(a) - 1));
     for (const T b : edges<T>()) {
       CHECK(result<T>(Operation::add, a, b) == wrapped<T>(Wide(a) + Wide(b)));
       CHECK(result<T>(Operation::sub, a, b) == wrapped<T>(Wide(a) - Wide(b)));
-      CHECK(result<T>(Operation::mul, a, b) == static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b)));  // the low bits are the same
+      CHECK(
+          result<T>(Operation::mul, a, b) ==
+          static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b)));  // the low bits are the same
       CHECK(result<T>(Operation::min, a, b) == std::min(a, b));
       CHECK(result<T>(Operation::max, a, b) == std::max(a, b));
       CHECK(result<T>(Operation::bit_and, a, b) == static_cast<T>(a & b));
@@ -85,7 +99,8 @@ TEMPLATE_TEST_CASE("integers wrap, whatever their width", "[plans][arithmetic]",
   }
 }
 
-TEMPLATE_TEST_CASE("division rounds down, its remainder has the sign of the divisor, and the least value by -1 wraps", "[plans][arithmetic]", KPLAN_INTEGERS) {
+TEMPLATE_TEST_CASE("division rounds down, its remainder has the sign of the divisor, and the least value by -1 wraps",
+                   "[plans][arithmetic]", KPLAN_INTEGERS) {
   using T = TestType;
   for (const T a : edges<T>())
     for (const T b : edges<T>()) {
@@ -114,7 +129,8 @@ TEST_CASE("division of small numbers gives the numbers of the language page", "[
   CHECK(result<std::int64_t>(Operation::mod, INT64_MIN, -1) == 0);
 }
 
-TEMPLATE_TEST_CASE("shift counts are taken modulo the width, and shr keeps the sign", "[plans][arithmetic]", KPLAN_INTEGERS) {
+TEMPLATE_TEST_CASE("shift counts are taken modulo the width, and shr keeps the sign", "[plans][arithmetic]",
+                   KPLAN_INTEGERS) {
   using T = TestType;
   constexpr int width = static_cast<int>(sizeof(T) * 8);
   for (const T a : edges<T>())
@@ -156,7 +172,8 @@ TEMPLATE_TEST_CASE("comparisons order integers as numbers", "[plans][arithmetic]
     }
 }
 
-TEMPLATE_TEST_CASE("reals become integers by truncation, saturate, and NaN becomes 0", "[plans][arithmetic]", KPLAN_INTEGERS) {
+TEMPLATE_TEST_CASE("reals become integers by truncation, saturate, and NaN becomes 0", "[plans][arithmetic]",
+                   KPLAN_INTEGERS) {
   using T = TestType;
   using L = std::numeric_limits<T>;
   const double infinity = std::numeric_limits<double>::infinity();
@@ -178,7 +195,9 @@ TEMPLATE_TEST_CASE("reals become integers by truncation, saturate, and NaN becom
   if constexpr (std::is_signed_v<T>) CHECK(converted<T>(-beyond) == L::min());
 }
 
-TEMPLATE_TEST_CASE("integers become other integers by their low bits, reals by rounding, booleans by being other than zero", "[plans][arithmetic]", KPLAN_INTEGERS) {
+TEMPLATE_TEST_CASE(
+    "integers become other integers by their low bits, reals by rounding, booleans by being other than zero",
+    "[plans][arithmetic]", KPLAN_INTEGERS) {
   using T = TestType;
   for (const T a : edges<T>()) {
     CHECK(converted<std::int8_t>(a) == wrapped<std::int8_t>(a));
@@ -198,9 +217,12 @@ TEMPLATE_TEST_CASE("reals follow IEEE 754, NaN and signed zeros included", "[pla
   using T = TestType;
   const T infinity = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
   const auto bits = [](T x) { return value(x).bits[0]; };
-  for (const T a : {T(0), T(-0.0), T(1.5), T(-7.25), std::numeric_limits<T>::max(), std::numeric_limits<T>::denorm_min(), infinity})
+  for (const T a :
+       {T(0), T(-0.0), T(1.5), T(-7.25), std::numeric_limits<T>::max(), std::numeric_limits<T>::denorm_min(), infinity})
     for (const T b : {T(0.1), T(-3), T(0), infinity}) {
-      const auto same = [&](Operation op, T expected) { return bits(result<T>(op, a, b)) == bits(expected) || (std::isnan(result<T>(op, a, b)) && std::isnan(expected)); };
+      const auto same = [&](Operation op, T expected) {
+        return bits(result<T>(op, a, b)) == bits(expected) || (std::isnan(result<T>(op, a, b)) && std::isnan(expected));
+      };
       CHECK(same(Operation::add, a + b));
       CHECK(same(Operation::sub, a - b));
       CHECK(same(Operation::mul, a * b));
@@ -232,7 +254,8 @@ TEST_CASE("f64 becomes f32 by rounding to nearest, and overflows to infinity", "
   CHECK(converted<double>(0.1f) == static_cast<double>(0.1f));
 }
 
-TEMPLATE_TEST_CASE("complex numbers multiply and divide by the schoolbook formulas", "[plans][arithmetic]", float, double) {
+TEMPLATE_TEST_CASE("complex numbers multiply and divide by the schoolbook formulas", "[plans][arithmetic]", float,
+                   double) {
   using C = std::complex<TestType>;
   const C a(3, -2), b(TestType(0.5), 4);
   CHECK(result<C>(Operation::add, a, b) == C(TestType(3.5), 2));
@@ -272,7 +295,10 @@ TEST_CASE("a boolean read from memory that holds another byte than 0 or 1 is tru
   CHECK(ScalarValue::load(Scalar::boolean, &byte) == ScalarValue::boolean(true));
 }
 
-TEST_CASE("a conversion is lossless exactly where every value of a type of at most 16 bits survives it, and the wide types fit their rule", "[plans][arithmetic]") {
+TEST_CASE(
+    "a conversion is lossless exactly where every value of a type of at most 16 bits survives it, and the wide types "
+    "fit their rule",
+    "[plans][arithmetic]") {
   const auto all_survive = [](Scalar from, Scalar to) {
     const int count = from == Scalar::boolean ? 2 : 1 << (8 * static_cast<int>(size_of(from)));
     for (int k = 0; k < count; ++k) {
@@ -308,7 +334,8 @@ TEST_CASE("reals are printed in the shortest form that reads back to the same bi
   CHECK(to_text(value(UINT64_MAX)) == "18446744073709551615");
   CHECK(to_text(ScalarValue::boolean(true)) == "true");
   CHECK(to_text(value(std::complex<double>(1, -2))) == "(1,-2)");
-  for (const double x : {1.0 / 3, 5e-324, 1.7976931348623157e308, 123456789012345680.0}) CHECK(std::strtod(to_text(ScalarValue::real(x)).c_str(), nullptr) == x);
+  for (const double x : {1.0 / 3, 5e-324, 1.7976931348623157e308, 123456789012345680.0})
+    CHECK(std::strtod(to_text(ScalarValue::real(x)).c_str(), nullptr) == x);
 }
 
 }  // namespace kplan::test

@@ -24,7 +24,8 @@ inline ReferenceRank simple_rank(const PlanModel& plan, std::int64_t rank, std::
     out.buffers.emplace_back(static_cast<std::size_t>(layouts[b].extent) * type.size_bytes);
     if (type.is_record()) continue;
     for (std::int64_t k = 0; k < layouts[b].extent; ++k)
-      convert(ScalarValue::integer(k), type.scalar).store(out.buffers.back().data() + static_cast<std::size_t>(k) * type.size_bytes);
+      convert(ScalarValue::integer(k), type.scalar)
+          .store(out.buffers.back().data() + static_cast<std::size_t>(k) * type.size_bytes);
   }
   return out;
 }
@@ -32,7 +33,8 @@ inline ReferenceRank simple_rank(const PlanModel& plan, std::int64_t rank, std::
 /// The documents of a folder of tests/plans, sorted.
 inline std::vector<std::filesystem::path> documents_of(const std::string& folder) {
   std::vector<std::filesystem::path> out;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(KPLAN_SOURCE_DIR) / "tests/plans" / folder))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(KPLAN_SOURCE_DIR) / "tests/plans" / folder))
     if (entry.path().extension() == ".json") out.push_back(entry.path());
   std::sort(out.begin(), out.end());
   return out;

@@ -1,12 +1,12 @@
 // Every document of tests/plans/bad is wrong in one way, and beside it stands what a user must be told, to the letter.
-#include <catch2/catch.hpp>
+#include "tests/plans/bad_plans.hpp"
 
+#include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
 #include <set>
 
 #include "kplan/plan.hpp"
-#include "tests/plans/bad_plans.hpp"
 
 namespace kplan::test {
 namespace {
@@ -54,7 +54,8 @@ TEST_CASE("a message is one line that ends with its code, and a statement's text
     CHECK(first.back() == ']');
     CHECK(first[first.size() - 11] != '.');
     CHECK(first.size() < 1400);
-    CHECK(std::none_of(message.begin(), message.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n'; }));
+    CHECK(std::none_of(message.begin(), message.end(),
+                       [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n'; }));
     if (first.size() == message.size()) continue;
     const std::string rest = message.substr(first.size() + 1);
     const std::string carets = rest.substr(rest.find('\n') + 1);

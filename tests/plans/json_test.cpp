@@ -1,7 +1,6 @@
 // Plans as JSON (language.md section 7): every key, round trips, the taken-apart form, limits; and the builder, which
 // makes the same plans.
 #include <catch2/catch.hpp>
-
 #include <filesystem>
 #include <limits>
 
@@ -25,7 +24,9 @@ std::string code_of(const std::string& json) {
 const std::string good_folder = std::string(KPLAN_SOURCE_DIR) + "/tests/plans/good";
 
 std::string minimal(const std::string& statements, const std::string& before = "") {
-  return R"({"kplan": 1, "name": "m", )" + before + R"("buffers": {"A": {"type": "f64", "shape": [4]}, "B": {"type": "f64", "shape": [4]}}, "statements": [)" + statements + "]}";
+  return R"({"kplan": 1, "name": "m", )" + before +
+         R"("buffers": {"A": {"type": "f64", "shape": [4]}, "B": {"type": "f64", "shape": [4]}}, "statements": [)" +
+         statements + "]}";
 }
 const std::string copy = R"({"communicate": "A@i <<= B@i where i in world"})";
 
@@ -106,7 +107,9 @@ TEST_CASE("every key of the format is read into the model", "[plans][json]") {
 }
 
 TEST_CASE("a native operator is taken as such", "[plans][json]") {
-  const Plan plan = Plan::parse(minimal(R"({"communicate": "A@0 << mine << B@0"})", R"("operators": {"mine": {"native": true, "associative": false, "commutative": false}}, )"));
+  const Plan plan =
+      Plan::parse(minimal(R"({"communicate": "A@0 << mine << B@0"})",
+                          R"("operators": {"mine": {"native": true, "associative": false, "commutative": false}}, )"));
   CHECK(plan.model().statements[0].reductions[0].is_native);
   CHECK_FALSE(plan.model().source.operators[0].is_associative);
   CHECK_FALSE(plan.model().source.operators[0].is_commutative);
@@ -114,8 +117,10 @@ TEST_CASE("a native operator is taken as such", "[plans][json]") {
 
 TEST_CASE("a plan that is printed and read again is the same plan", "[plans][json]") {
   auto documents = documents_of("good");
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(KPLAN_SOURCE_DIR) / "plans/examples"))
-    if (entry.path().extension() == ".json" && entry.path().stem().extension() != ".data") documents.push_back(entry.path());
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(KPLAN_SOURCE_DIR) / "plans/examples"))
+    if (entry.path().extension() == ".json" && entry.path().stem().extension() != ".data")
+      documents.push_back(entry.path());
   REQUIRE_FALSE(documents.empty());
   for (const auto& path : documents) {
     INFO(path.string());
@@ -129,28 +134,37 @@ TEST_CASE("a plan that is printed and read again is the same plan", "[plans][jso
 }
 
 TEST_CASE("plans that differ have other digests", "[plans][json]") {
-  CHECK(Plan::parse(minimal(copy)).digest() == Plan::parse(minimal(R"({"communicate":"A@i<<=B@i where i in world"})")).digest());
-  CHECK(Plan::parse(minimal(copy)).digest() != Plan::parse(minimal(R"({"communicate": "A@i <<= B@i where i in world, i > 0"})")).digest());
+  CHECK(Plan::parse(minimal(copy)).digest() ==
+        Plan::parse(minimal(R"({"communicate":"A@i<<=B@i where i in world"})")).digest());
+  CHECK(Plan::parse(minimal(copy)).digest() !=
+        Plan::parse(minimal(R"({"communicate": "A@i <<= B@i where i in world, i > 0"})")).digest());
 }
 
 TEST_CASE("the taken-apart form is the same statement", "[plans][json]") {
   const auto same = [](const std::string& text, const std::string& parts, const std::string& before = "") {
-    const Plan a = Plan::parse(minimal(R"({"communicate": ")" + text + "\"}", before)), b = Plan::parse(minimal(R"({"communicate": )" + parts + "}", before));
+    const Plan a = Plan::parse(minimal(R"({"communicate": ")" + text + "\"}", before)),
+               b = Plan::parse(minimal(R"({"communicate": )" + parts + "}", before));
     CHECK(a.to_json() == b.to_json());
     CHECK(a.digest() == b.digest());
   };
   same("A[j]@i <<= B[i]@j where i in world, j in world, i % 2 == 0",
        R"({"reductions": [{"place": "A[j]", "receiver": "i", "operator": "assign", "value": "B[i]", "sender": "j"}],
            "where": [{"names": ["i"], "in": "world"}, {"names": ["j"], "in": "world"}, {"filter": "i % 2 == 0"}]})");
-  same("A[0]@0 << sum << 1@2, A[1]@0 <<= B[k]@0 where i, j in {0 ... 3 by 2}, k = i * (j + 1) % 4, (flag), g in range(2)",
-       R"j({"reductions": [{"place": "A[0]", "receiver": 0, "operator": "sum", "value": 1, "sender": 2}, {"place": "A[1]", "receiver": "0", "value": "B[k]", "sender": "0"}],
+  same(
+      "A[0]@0 << sum << 1@2, A[1]@0 <<= B[k]@0 where i, j in {0 ... 3 by 2}, k = i * (j + 1) % 4, (flag), g in "
+      "range(2)",
+      R"j({"reductions": [{"place": "A[0]", "receiver": 0, "operator": "sum", "value": 1, "sender": 2}, {"place": "A[1]", "receiver": "0", "value": "B[k]", "sender": "0"}],
            "where": [{"names": ["i", "j"], "in": "{0...3 by 2}"}, {"name": "k", "is": "i*(j+1) % 4"}, {"filter": "flag"}, {"names": ["g"], "in": "range(0, 2)"}]})j",
-       R"("parameters": {"flag": "bool"}, )");
-  same("A@i <<= B@j where i in world, j = 0", R"({"reductions": [{"place": "A", "receiver": "i", "value": "B", "sender": "j"}], "where": [{"names": ["i"], "in": "world"}, {"name": "j", "is": 0}]})");
+      R"("parameters": {"flag": "bool"}, )");
+  same(
+      "A@i <<= B@j where i in world, j = 0",
+      R"({"reductions": [{"place": "A", "receiver": "i", "value": "B", "sender": "j"}], "where": [{"names": ["i"], "in": "world"}, {"name": "j", "is": 0}]})");
 }
 
 TEST_CASE("a filter that is a bare name stays a filter in front of a generator", "[plans][json]") {
-  const Plan plan = Plan::parse(minimal(R"({"communicate": {"reductions": [{"place": "A", "receiver": "i", "value": "B", "sender": "i"}], "where": [{"filter": "flag"}, {"filter": "true"}, {"names": ["i"], "in": "world"}]}})", R"("parameters": {"flag": "bool"}, )"));
+  const Plan plan = Plan::parse(minimal(
+      R"({"communicate": {"reductions": [{"place": "A", "receiver": "i", "value": "B", "sender": "i"}], "where": [{"filter": "flag"}, {"filter": "true"}, {"names": ["i"], "in": "world"}]}})",
+      R"("parameters": {"flag": "bool"}, )"));
   CHECK(plan.model().statements[0].clauses.size() == 3);
   CHECK(Plan::parse(plan.to_json()).digest() == plan.digest());
 }
@@ -167,10 +181,14 @@ TEST_CASE("an error in a text points into the document, with its line and column
   CHECK(message("{\"kplan\": 1, \"name\": \"x\",\n \"statements\": [\n  {\"communicate\": \"u@0 <<= 1@0\"}]}") ==
         "halo.json:3:20 /statements/0/communicate: `u` is not declared [KP-P005]\n    u@0 <<= 1@0\n    ^");
   // Behind an escape the column of the string is given, since the column inside it is another one.
-  CHECK(message("{\"kplan\": 1, \"name\": \"x\", \"statements\": [{\"communicate\": \"a@0\\n <<= @0\"}]}").starts_with("halo.json:1:58 "));
-  CHECK(message("{\"kplan\": 1, \"name\": \"x\", \"statements\": [{\"communicate\": \"\\u0061@0 <<= @0\"}]}").starts_with("halo.json:1:58 "));
-  CHECK(message("{\"kplan\": 1, \"name\": \"x\", \"statements\": [{\"communicate\": \"a@0 <<= @\\u0061\"}]}").starts_with("halo.json:1:67 "));
-  CHECK(message(minimal(copy, R"("a/b~c": 1, )")).find("/a~1b~0c: the key `a/b~c` is not known here") != std::string::npos);
+  CHECK(message("{\"kplan\": 1, \"name\": \"x\", \"statements\": [{\"communicate\": \"a@0\\n <<= @0\"}]}")
+            .starts_with("halo.json:1:58 "));
+  CHECK(message("{\"kplan\": 1, \"name\": \"x\", \"statements\": [{\"communicate\": \"\\u0061@0 <<= @0\"}]}")
+            .starts_with("halo.json:1:58 "));
+  CHECK(message("{\"kplan\": 1, \"name\": \"x\", \"statements\": [{\"communicate\": \"a@0 <<= @\\u0061\"}]}")
+            .starts_with("halo.json:1:67 "));
+  CHECK(message(minimal(copy, R"("a/b~c": 1, )")).find("/a~1b~0c: the key `a/b~c` is not known here") !=
+        std::string::npos);
 }
 
 TEST_CASE("documents beyond the limits are refused, quickly", "[plans][json]") {
@@ -201,13 +219,17 @@ TEST_CASE("statements, shapes and operators together have a bounded number of no
   std::string sum = "B[0]";
   for (int k = 0; k < 6; ++k) sum = "(" + sum + ") + (" + sum + ")";  // 64 elements, 191 nodes with their subscripts
   std::string statements;
-  for (int k = 0; k < 1500; ++k) statements += std::string(k ? ", " : "") + R"({"communicate": "A[0]@0 <<= )" + sum + "@0\"}";
+  for (int k = 0; k < 1500; ++k)
+    statements += std::string(k ? ", " : "") + R"({"communicate": "A[0]@0 <<= )" + sum + "@0\"}";
   CHECK(code_of(minimal(statements)) == "KP-P040");
   std::string extent = "1";
   for (int k = 0; k < 9; ++k) extent = "(" + extent + ") * (" + extent + ")";
   std::string buffers;
-  for (int k = 0; k < 300; ++k) buffers += std::string(k ? ", \"b" : "\"b") + std::to_string(k) + R"(": {"type": "f64", "shape": [")" + extent + "\"]}";
-  CHECK(code_of(R"({"kplan": 1, "name": "m", "buffers": {)" + buffers + R"(}, "statements": [{"communicate": "b0[0]@0 <<= b1[0]@0"}]})") == "KP-P040");
+  for (int k = 0; k < 300; ++k)
+    buffers +=
+        std::string(k ? ", \"b" : "\"b") + std::to_string(k) + R"(": {"type": "f64", "shape": [")" + extent + "\"]}";
+  CHECK(code_of(R"({"kplan": 1, "name": "m", "buffers": {)" + buffers +
+                R"(}, "statements": [{"communicate": "b0[0]@0 <<= b1[0]@0"}]})") == "KP-P040");
   // One operator, written out for each of many places.
   std::string expression = "left + right";
   for (int k = 0; k < 8; ++k) expression = "(" + expression + ") * (" + expression + ")";
@@ -216,16 +238,22 @@ TEST_CASE("statements, shapes and operators together have a bounded number of no
   CHECK(code_of(minimal(uses, R"("operators": {"big": {"expression": ")" + expression + "\"}}, ")) == "KP-P040");
   // A choice between records, written out for each of many fields.
   std::string fields;
-  for (int k = 0; k < 4096; ++k) fields += (k ? ", " : "") + std::string(R"({"name": "f)") + std::to_string(k) + R"(", "type": "i8"})";
+  for (int k = 0; k < 4096; ++k)
+    fields += (k ? ", " : "") + std::string(R"({"name": "f)") + std::to_string(k) + R"(", "type": "i8"})";
   std::string choice = "left";
   for (int k = 0; k < 90; ++k) choice = "left.f0 < right.f" + std::to_string(k) + " ? right : " + choice;
-  CHECK(code_of(R"({"kplan": 1, "name": "m", "types": {"wide": {"fields": [)" + fields + R"(]}}, "operators": {"pick": {"expression": ")" + choice +
-                R"("}}, "buffers": {"P": {"type": "wide", "shape": [1]}}, "statements": [{"communicate": "P[0]@0 << pick << P[0]@1"}]})") == "KP-P040");
+  CHECK(
+      code_of(
+          R"({"kplan": 1, "name": "m", "types": {"wide": {"fields": [)" + fields +
+          R"(]}}, "operators": {"pick": {"expression": ")" + choice +
+          R"("}}, "buffers": {"P": {"type": "wide", "shape": [1]}}, "statements": [{"communicate": "P[0]@0 << pick << P[0]@1"}]})") ==
+      "KP-P040");
 }
 
 TEST_CASE("a record of a hundred thousand fields is refused at the first that is too far", "[plans][json]") {
   std::string fields;
-  for (int k = 0; k < 100'000; ++k) fields += (k ? ", " : "") + std::string(R"({"name": "f)") + std::to_string(k) + R"(", "type": "i8"})";
+  for (int k = 0; k < 100'000; ++k)
+    fields += (k ? ", " : "") + std::string(R"({"name": "f)") + std::to_string(k) + R"(", "type": "i8"})";
   CHECK(code_of(minimal(copy, R"("types": {"wide": {"fields": [)" + fields + "]}}, ")) == "KP-P044");
 }
 
@@ -245,7 +273,8 @@ TEST_CASE("files that cannot be read are named", "[plans][json]") {
 
 TEST_CASE("a control byte in a name does not cut the message short", "[plans][json]") {
   // Found by fuzzing: the NUL ended what() before its code.
-  const std::string json = R"({"kplan": 1, "name": "x", "operators": {"a": {"expression\u0000": "left"}}, "statements": []})";
+  const std::string json =
+      R"({"kplan": 1, "name": "x", "operators": {"a": {"expression\u0000": "left"}}, "statements": []})";
   try {
     Plan::parse(json);
     FAIL("the key is wrong");
@@ -262,26 +291,44 @@ TEST_CASE("the builder makes the plan that the document says", "[plans][builder]
     b.communicate("exchange", "A[j]@i <<= B[i]@j where i in world, j in world, i % 2 == 0");
     CHECK(b.build().digest() == Plan::parse(R"({"kplan": 1, "name": "even-exchange", "parameters": {"n": "i64"},
       "buffers": {"A": {"type": "f64", "shape": ["n"]}, "B": {"type": "f32", "shape": ["n"]}},
-      "statements": [{"name": "exchange", "in": "world", "communicate": "A[j]@i <<= B[i]@j where i in world, j in world, i % 2 == 0"}]})").digest());
+      "statements": [{"name": "exchange", "in": "world", "communicate": "A[j]@i <<= B[i]@j where i in world, j in world, i % 2 == 0"}]})")
+                                    .digest());
   }
   SECTION("statements piece by piece, with a group, pull, fresh, any order, knowledge") {
     PlanBuilder b("pieces");
-    b.buffer("x", Scalar::f64, {"size", 3}).index_buffer("owner", Scalar::i32, {4}, Scope::private_, Time::fixed).index_buffer("count", "u16", {1}, Scope::uniform, Time::varying);
+    b.buffer("x", Scalar::f64, {"size", 3})
+        .index_buffer("owner", Scalar::i32, {4}, Scope::private_, Time::fixed)
+        .index_buffer("count", "u16", {1}, Scope::uniform, Time::varying);
     b.group("row", "rank / 2", "-rank").group("all", 0);
-    b.statement("gather").assign("x[k, 0]", "rank", "x[k, 1]", "o").in({"k"}, "range(4)").let("o", "owner[k]").where("o != rank").group("row").pull().knowledge("receiver");
-    b.statement("total").reduce("x[0, 0]", 0, "sum", "x[i, j]", "s").in({"s"}, "world").in({"i", "j"}, "{0 ... 2}").fresh().any_order();
+    b.statement("gather")
+        .assign("x[k, 0]", "rank", "x[k, 1]", "o")
+        .in({"k"}, "range(4)")
+        .let("o", "owner[k]")
+        .where("o != rank")
+        .group("row")
+        .pull()
+        .knowledge("receiver");
+    b.statement("total")
+        .reduce("x[0, 0]", 0, "sum", "x[i, j]", "s")
+        .in({"s"}, "world")
+        .in({"i", "j"}, "{0 ... 2}")
+        .fresh()
+        .any_order();
     CHECK(b.build().digest() == Plan::parse(R"({"kplan": 1, "name": "pieces",
       "buffers": {"x": {"type": "f64", "shape": ["size", 3]}, "owner": {"type": "i32", "shape": [4], "scope": "private", "time": "fixed"}, "count": {"type": "u16", "shape": [1], "scope": "uniform", "time": "varying"}},
       "groups": {"row": {"color": "rank / 2", "key": "-rank"}, "all": {"color": 0}},
       "statements": [
         {"name": "gather", "in": "row", "direction": "pull", "knowledge": "receiver", "communicate": "x[k, 0]@rank <<= x[k, 1]@o where k in range(4), o = owner[k], o != rank"},
-        {"name": "total", "fresh": true, "order": "any", "communicate": "x[0, 0]@0 << sum << x[i, j]@s where s in world, i, j in {0 ... 2}"}]})").digest());
+        {"name": "total", "fresh": true, "order": "any", "communicate": "x[0, 0]@0 << sum << x[i, j]@s where s in world, i, j in {0 ... 2}"}]})")
+                                    .digest());
   }
   SECTION("records, strides, operators and defaults") {
     PlanBuilder b("records");
     const ElementType pair = record_of({{"value", Scalar::f64}, {"index", Scalar::i32}});
     b.type("pair", pair);
-    b.parameter_with_default("n", Scalar::i64, 4).parameter_with_default("h", Scalar::f32, 0.5, Scope::private_, Time::varying).parameter_with_default("on", Scalar::boolean, 1);
+    b.parameter_with_default("n", Scalar::i64, 4)
+        .parameter_with_default("h", Scalar::f32, 0.5, Scope::private_, Time::varying)
+        .parameter_with_default("on", Scalar::boolean, 1);
     b.buffer("P", "pair", {"n"}).buffer("Q", pair, {"n"}).strided_buffer("S", Scalar::f64, {"n", 2}, {1, "n"});
     b.operation("best", "left.value < right.value ? right : left");
     b.communicate("best", "P[0]@0 << best << Q[0]@s where s in world, on");
@@ -291,17 +338,24 @@ TEST_CASE("the builder makes the plan that the document says", "[plans][builder]
       "buffers": {"P": {"type": "pair", "shape": ["n"]}, "Q": {"type": {"fields": [{"name": "value", "type": "f64", "offset": 0}, {"name": "index", "type": "i32", "offset": 8}], "size": 16}, "shape": ["n"]},
                   "S": {"type": "f64", "shape": ["n", 2], "strides": [1, "n"]}},
       "operators": {"best": {"expression": "left.value < right.value ? right : left"}},
-      "statements": [{"name": "best", "communicate": "P[0]@0 << best << Q[0]@s where s in world, on"}]})").digest());
+      "statements": [{"name": "best", "communicate": "P[0]@0 << best << Q[0]@s where s in world, on"}]})")
+                                    .digest());
   }
 }
 
 TEST_CASE("what the builder makes can be printed and read, or is refused", "[plans][builder]") {
   const auto copy_to = [](PlanBuilder& b) { b.communicate("copy", "A@0 <<= A@1"); };
   CHECK(builder_code(copy_to).empty());
-  CHECK(builder_code([&](PlanBuilder& b) { copy_to(b), b.parameter_with_default("p", Scalar::f64, std::numeric_limits<double>::quiet_NaN()); }) == "KP-P045");
-  CHECK(builder_code([&](PlanBuilder& b) { copy_to(b), b.parameter_with_default("p", Scalar::f64, -std::numeric_limits<double>::infinity()); }) == "KP-P045");
-  CHECK(builder_code([&](PlanBuilder& b) { copy_to(b), b.parameter_with_default("p", Scalar::u64, 0x1p63); }) == "KP-P045");  // not 2^63 - 1
-  CHECK(builder_code([&](PlanBuilder& b) { copy_to(b), b.parameter_with_default("p", Scalar::i32, 1.5); }) == "KP-P045");
+  CHECK(builder_code([&](PlanBuilder& b) {
+          copy_to(b), b.parameter_with_default("p", Scalar::f64, std::numeric_limits<double>::quiet_NaN());
+        }) == "KP-P045");
+  CHECK(builder_code([&](PlanBuilder& b) {
+          copy_to(b), b.parameter_with_default("p", Scalar::f64, -std::numeric_limits<double>::infinity());
+        }) == "KP-P045");
+  CHECK(builder_code([&](PlanBuilder& b) { copy_to(b), b.parameter_with_default("p", Scalar::u64, 0x1p63); }) ==
+        "KP-P045");  // not 2^63 - 1
+  CHECK(builder_code([&](PlanBuilder& b) { copy_to(b), b.parameter_with_default("p", Scalar::i32, 1.5); }) ==
+        "KP-P045");
   CHECK(builder_code([&](PlanBuilder& b) { b.communicate("caf\xe9", "A@0 <<= A@1"); }) == "KP-P041");
   CHECK(builder_code([&](PlanBuilder& b) { b.communicate(std::string(201, 'x'), "A@0 <<= A@1"); }) == "KP-P041");
   CHECK(builder_code([&](PlanBuilder& b) { copy_to(b), b.buffer("not a name", Scalar::f64, {1}); }) == "KP-P041");

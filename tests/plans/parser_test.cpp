@@ -1,11 +1,11 @@
 // The concrete syntax (language.md section 2): what is read, how tightly operators bind, that printing is reading
 // backwards, and the limits.
-#include <catch2/catch.hpp>
+#include "plans/parser.hpp"
 
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <random>
 
-#include "plans/parser.hpp"
 #include "plans/statement_syntax.hpp"
 
 namespace kplan::test {
@@ -13,7 +13,9 @@ namespace {
 
 /// The tree with all its parentheses: `(a+(b*c))`.
 std::string tree(const Expr& e) {
-  static const char* const symbols[] = {"convert", "-", "~", "!", "+", "-", "*", "/", "%", "ceil_div", "min", "max", "&", "|", "^", "shl", "shr", "==", "!=", "<", "<=", ">", ">="};
+  static const char* const symbols[] = {"convert", "-",        "~",   "!",   "+",  "-", "*", "/",
+                                        "%",       "ceil_div", "min", "max", "&",  "|", "^", "shl",
+                                        "shr",     "==",       "!=",  "<",   "<=", ">", ">="};
   const auto list = [](const std::vector<ExprPtr>& items) {
     std::string out;
     for (const auto& i : items) out += (out.empty() ? "" : ",") + tree(*i);
@@ -22,11 +24,13 @@ std::string tree(const Expr& e) {
   switch (e.kind) {
     case ExprKind::constant: return to_text(e.value);
     case ExprKind::operation:
-      if (e.operands.size() == 1) return std::string("(") + symbols[static_cast<int>(e.operation)] + tree(*e.operands[0]) + ")";
+      if (e.operands.size() == 1)
+        return std::string("(") + symbols[static_cast<int>(e.operation)] + tree(*e.operands[0]) + ")";
       return "(" + tree(*e.operands[0]) + symbols[static_cast<int>(e.operation)] + tree(*e.operands[1]) + ")";
     case ExprKind::logical_and: return "(" + tree(*e.operands[0]) + "&&" + tree(*e.operands[1]) + ")";
     case ExprKind::logical_or: return "(" + tree(*e.operands[0]) + "||" + tree(*e.operands[1]) + ")";
-    case ExprKind::conditional: return "(" + tree(*e.operands[0]) + "?" + tree(*e.operands[1]) + ":" + tree(*e.operands[2]) + ")";
+    case ExprKind::conditional:
+      return "(" + tree(*e.operands[0]) + "?" + tree(*e.operands[1]) + ":" + tree(*e.operands[2]) + ")";
     case ExprKind::call: return e.name + "(" + list(e.operands) + ")";
     default: break;
   }
@@ -80,7 +84,8 @@ TEST_CASE("the paper's statements read as they stand", "[plans][parser]") {
   CHECK(broadcast.clauses.empty());
   CHECK(tree(*broadcast.reductions[0].sender) == "send_rank");
 
-  const StatementSyntax strided = parse_statement("A[k]@i <<= B[k]@j where i in world, j in world, k in {0 ... 10}, k % stride == 0");
+  const StatementSyntax strided =
+      parse_statement("A[k]@i <<= B[k]@j where i in world, j in world, k in {0 ... 10}, k % stride == 0");
   REQUIRE(strided.clauses.size() == 4);
   CHECK(strided.clauses[2].set.kind == SetKind::range);
   CHECK(tree(*strided.clauses[2].set.first) == "0");
@@ -88,11 +93,13 @@ TEST_CASE("the paper's statements read as they stand", "[plans][parser]") {
   CHECK_FALSE(strided.clauses[2].set.is_half_open);
   CHECK_FALSE(strided.clauses[2].set.step);
 
-  const StatementSyntax sum = parse_statement("rval@r << sum << sbuff[r]@s where s in world, r in world, (s % 2) == (r % 2)");
+  const StatementSyntax sum =
+      parse_statement("rval@r << sum << sbuff[r]@s where s in world, r in world, (s % 2) == (r % 2)");
   CHECK(sum.reductions[0].op == "sum");
   CHECK(tree(*sum.clauses[2].expression) == "((s%2)==(r%2))");
 
-  const StatementSyntax gather = parse_statement("rb[displs[s] : displs[s]+counts[s]]@r <<= sb[0:counts[s]]@s where s in world, r in world");
+  const StatementSyntax gather =
+      parse_statement("rb[displs[s] : displs[s]+counts[s]]@r <<= sb[0:counts[s]]@s where s in world, r in world");
   CHECK(tree(*gather.reductions[0].place) == "rb[displs[s]:(displs[s]+counts[s])]");
   CHECK(tree(*gather.reductions[0].value) == "sb[0:counts[s]]");
 }
@@ -194,8 +201,10 @@ TEST_CASE("numbers are decimal, hexadecimal or real", "[plans][parser]") {
   CHECK(parse_expression("2.")->value == ScalarValue::real(2));
   CHECK(parse_expression("1e3")->value == ScalarValue::real(1000));
   CHECK(parse_expression("true")->value == ScalarValue::boolean(true));
-  for (const char* text : {"12x", "0x", "1e", "1e+", "0xg", "1.5f"}) CHECK(code_of(text, parse_expression) == "KP-S002");
-  for (const char* text : {"9223372036854775808", "0x8000000000000000", "1e999"}) CHECK(code_of(text, parse_expression) == "KP-S003");
+  for (const char* text : {"12x", "0x", "1e", "1e+", "0xg", "1.5f"})
+    CHECK(code_of(text, parse_expression) == "KP-S002");
+  for (const char* text : {"9223372036854775808", "0x8000000000000000", "1e999"})
+    CHECK(code_of(text, parse_expression) == "KP-S003");
 }
 
 TEST_CASE("a printed statement reads back to what prints the same", "[plans][parser]") {
@@ -205,7 +214,8 @@ TEST_CASE("a printed statement reads back to what prints the same", "[plans][par
            "A[k]@i <<= B[k]@j where i in world, j in world, k in {0 ... 10}, k % stride == 0",
            "rval@r << sum << sbuff[r]@s where s in world, r in world, s % 2 == r % 2",
            "rb[displs[s]:displs[s] + counts[s]]@r <<= sb[0:counts[s]]@s where s in world, r in world",
-           "a@0 <<= 2.0 * b@0, c[i, :, ::2].x@0 << max << --1 - (d - e)@1 where i in range(0, n, 2), (flag), g in {1, 2}, h = !(a && (b || c)), z in {9 ... 0 by -3}, w in g[1:]",
+           "a@0 <<= 2.0 * b@0, c[i, :, ::2].x@0 << max << --1 - (d - e)@1 where i in range(0, n, 2), (flag), g in {1, "
+           "2}, h = !(a && (b || c)), z in {9 ... 0 by -3}, w in g[1:]",
        }) {
     CHECK(to_text(parse_statement(text)) == text);
   }
@@ -251,8 +261,10 @@ class Trees {
       case 6: e.kind = ExprKind::conditional, operands(3); break;
       case 7: e.kind = below(2) ? ExprKind::logical_and : ExprKind::logical_or, operands(2); break;
       default: {
-        static constexpr Operation binary[] = {Operation::bit_or, Operation::bit_xor, Operation::bit_and, Operation::eq, Operation::ne, Operation::lt, Operation::le,
-                                               Operation::gt, Operation::ge, Operation::add, Operation::sub, Operation::mul, Operation::div, Operation::mod};
+        static constexpr Operation binary[] = {
+            Operation::bit_or, Operation::bit_xor, Operation::bit_and, Operation::eq, Operation::ne,
+            Operation::lt,     Operation::le,      Operation::gt,      Operation::ge, Operation::add,
+            Operation::sub,    Operation::mul,     Operation::div,     Operation::mod};
         e.kind = ExprKind::operation, e.operation = binary[below(14)];
         operands(2);
       }
@@ -372,13 +384,15 @@ TEST_CASE("texts of more than 64 KiB and of more than 20000 nodes are refused", 
 TEST_CASE("a long list of names that is no generator is read once, not once for each name", "[plans][parser]") {
   // 19 000 filters; a scan of the rest of the list for each takes a second a statement.
   const auto begin = std::chrono::steady_clock::now();
-  for (int k = 0; k < 20; ++k) CHECK(code_of("a@0 <<= b@0 where " + repeated("x, ", 19'000) + "x", parse_statement).empty());
+  for (int k = 0; k < 20; ++k)
+    CHECK(code_of("a@0 <<= b@0 where " + repeated("x, ", 19'000) + "x", parse_statement).empty());
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
   CHECK(parse_statement("a@0 <<= b@0 where " + repeated("x, ", 19'000) + "x in world").clauses.size() == 1);
 }
 
 TEST_CASE("words with a meaning of their own are not bound, and names are C identifiers", "[plans][parser]") {
-  for (const char* word : {"where", "in", "by", "range", "true", "rank", "size", "world", "left", "right", "min", "select", "f32", "c128", "popcount"}) {
+  for (const char* word : {"where", "in", "by", "range", "true", "rank", "size", "world", "left", "right", "min",
+                           "select", "f32", "c128", "popcount"}) {
     CHECK(is_reserved(word));
     CHECK_FALSE(code_of(std::string("a@0 <<= b@0 where ") + word + " = 3", parse_statement).empty());
   }

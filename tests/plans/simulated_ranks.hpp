@@ -15,7 +15,8 @@ namespace kplan::test {
 
 /// A plan of the given declarations (members of the JSON object) and one statement.
 inline Plan plan_of(const std::string& declarations, const std::string& communicate, const std::string& options = "") {
-  return Plan::parse(R"({"kplan": 1, "name": "test", )" + declarations + (declarations.empty() ? "" : ", ") + R"("statements": [{"communicate": ")" + communicate + "\"" +
+  return Plan::parse(R"({"kplan": 1, "name": "test", )" + declarations + (declarations.empty() ? "" : ", ") +
+                         R"("statements": [{"communicate": ")" + communicate + "\"" +
                          (options.empty() ? "" : ", " + options) + "}]}",
                      "test");
 }
@@ -23,11 +24,14 @@ inline Plan plan_of(const std::string& declarations, const std::string& communic
 class SimulatedRanks {
  public:
   /// `parameter(name, rank)` gives the values of parameters without a default, as integers. Buffers begin as zeros.
-  SimulatedRanks(const Plan& plan, int count, const std::function<std::int64_t(const std::string&, int)>& parameter = {}) : plan_(plan), world_(static_cast<std::size_t>(count)) {
+  SimulatedRanks(const Plan& plan, int count,
+                 const std::function<std::int64_t(const std::string&, int)>& parameter = {})
+      : plan_(plan), world_(static_cast<std::size_t>(count)) {
     for (int r = 0; r < count; ++r) {
       ReferenceRank& rank = world_[static_cast<std::size_t>(r)];
       for (const Parameter& p : model().parameters)
-        rank.parameters.push_back(p.default_value ? *p.default_value : convert(ScalarValue::integer(parameter(p.name, r)), p.type));
+        rank.parameters.push_back(p.default_value ? *p.default_value
+                                                  : convert(ScalarValue::integer(parameter(p.name, r)), p.type));
       const auto layouts = layouts_of(model(), r, count, rank.parameters);
       for (std::size_t b = 0; b < layouts.size(); ++b)
         rank.buffers.emplace_back(static_cast<std::size_t>(layouts[b].extent) * model().buffers[b].type.size_bytes);
@@ -44,7 +48,8 @@ class SimulatedRanks {
   template <class T>
   void set(const std::string& buffer, int rank, const std::vector<T>& values) {
     auto& memory = bytes(buffer, rank);
-    if (memory.size() != values.size() * sizeof(T)) throw std::logic_error("the buffer " + buffer + " has another size");
+    if (memory.size() != values.size() * sizeof(T))
+      throw std::logic_error("the buffer " + buffer + " has another size");
     if (!values.empty()) std::memcpy(memory.data(), values.data(), memory.size());
   }
   template <class T>

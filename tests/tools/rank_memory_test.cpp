@@ -1,8 +1,8 @@
 // What --verify looks at: every byte of every element, gaps and margins too, and no padding.
+#include "tools/kplan/rank_memory.hpp"
+
 #include <catch2/catch.hpp>
 #include <cstring>
-
-#include "tools/kplan/rank_memory.hpp"
 
 using namespace kplan;
 using namespace kplan::cli;
@@ -23,7 +23,8 @@ struct World {
     memory.layouts = {layout};
     memory.buffers.emplace_back(layout, type);
     each_element(layout, [&](const auto& at, std::int64_t offset) {
-      ScalarValue::real(static_cast<double>(10 * at[0] + at[1])).store(memory.buffers[0].bytes().data() + static_cast<std::size_t>(offset) * type.size_bytes);
+      ScalarValue::real(static_cast<double>(10 * at[0] + at[1]))
+          .store(memory.buffers[0].bytes().data() + static_cast<std::size_t>(offset) * type.size_bytes);
       return true;
     });
     expected.assign(memory.buffers[0].bytes().begin(), memory.buffers[0].bytes().end());
@@ -56,7 +57,8 @@ TEST_CASE("elements that print alike and differ in bits are shown by their bytes
 TEST_CASE("a write between the elements of a strided buffer is a difference") {
   World w(Scalar::f64);
   w.at(2 * 8 + 5) = std::byte{0};
-  CHECK(w.difference() == "buffer A on rank 7 differs: memory between its elements, 16 bytes from its start, was written");
+  CHECK(w.difference() ==
+        "buffer A on rank 7 differs: memory between its elements, 16 bytes from its start, was written");
 }
 
 TEST_CASE("a write beside the buffer is a difference") {

@@ -1,5 +1,5 @@
-// How it works: failures travel as small JSON texts through the transport's all-gather. A launcher kills all processes when one
-// ends badly, so that the speaker must be done before any goes: a second all-gather sees to it.
+// How it works: failures travel as small JSON texts through the transport's all-gather. A launcher kills all processes
+// when one ends badly, so that the speaker must be done before any goes: a second all-gather sees to it.
 #include "tools/kplan/agreed_failure.hpp"
 
 #include <fmt/format.h>
@@ -39,7 +39,9 @@ int exit_code_of(const std::exception& e) {
 }
 
 std::string text_of(const std::exception& e) {
-  return dynamic_cast<const std::bad_alloc*>(&e) ? "there is not enough memory for the buffers of this plan, with these values and so many ranks [KP-L009]" : e.what();
+  return dynamic_cast<const std::bad_alloc*>(&e)
+             ? "there is not enough memory for the buffers of this plan, with these values and so many ranks [KP-L009]"
+             : e.what();
 }
 
 Failure failure_of(const std::exception_ptr& thrown) {
@@ -54,7 +56,8 @@ Failure failure_of(const std::exception_ptr& thrown) {
 }
 
 Failure exchange_failures(transport::Transport& transport, const Failure& mine) {
-  const std::string part = Json{{"exit", mine.exit_code}, {"code", mine.code}, {"text", mine.text}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string part = Json{{"exit", mine.exit_code}, {"code", mine.code}, {"text", mine.text}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace);
   Failure out;
   std::set<std::string> codes;
   const std::vector<std::string> parts = transport.allgather(part, deadline());

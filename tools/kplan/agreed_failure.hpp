@@ -26,11 +26,12 @@ struct Failure {
 /// The failure that an exception stands for; none for null.
 Failure failure_of(const std::exception_ptr& thrown);
 
-/// Collective: the failure of all ranks together, the same on each. Ranks that fail for the same reason are told of once.
+/// Collective: the failure of all ranks together, the same on each. Ranks that fail for the same reason are told of
+/// once.
 Failure exchange_failures(transport::Transport& transport, const Failure& mine);
 
-/// Says what went wrong on stderr and returns the exit code. Under an MPI launcher it is collective over all processes: the first
-/// of them speaks, and none ends before it has.
+/// Says what went wrong on stderr and returns the exit code. Under an MPI launcher it is collective over all processes:
+/// the first of them speaks, and none ends before it has.
 int report_together(const Failure& mine);
 /// The same over a transport that is open.
 int report_over(transport::Transport& transport, const Failure& agreed);

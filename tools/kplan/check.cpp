@@ -1,5 +1,5 @@
-// kplan check: reading a plan checks all that needs no values; with --ranks the schedules of some ranks are worked out too, which
-// finds what depends on values: bounds, ranks, places that are assigned twice.
+// kplan check: reading a plan checks all that needs no values; with --ranks the schedules of some ranks are worked out
+// too, which finds what depends on values: bounds, ranks, places that are assigned twice.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -23,7 +23,8 @@ Checked check_ranks(const Contents& contents, const Options& options) {
   if (!options.ranks) return {notes_of(contents.plan().model()), {}};
   DryRun dry(contents, *options.ranks);
   Checked out;
-  out.ranks = options.rank ? std::vector{chosen_rank(options, *options.ranks)} : ranks_to_visit(*options.ranks, most_checked_ranks);
+  out.ranks = options.rank ? std::vector{chosen_rank(options, *options.ranks)}
+                           : ranks_to_visit(*options.ranks, most_checked_ranks);
   for (const std::int64_t rank : out.ranks) dry.visit(rank);
   dry.compare_ends();
   out.statements = dry.statements();
@@ -33,9 +34,11 @@ Checked check_ranks(const Contents& contents, const Options& options) {
 /// Why this version would not run it, as far as that is known without ranks.
 std::string not_run(const StatementNote& note) {
   if (!note.not_run.empty()) return note.not_run;
-  if (note.knowledge.is_varying) return "patterns that vary from run to run are not run yet: " + note.knowledge.varying_reason;
+  if (note.knowledge.is_varying)
+    return "patterns that vary from run to run are not run yet: " + note.knowledge.varying_reason;
   if (note.knowledge.knowledge == KnowledgeClass::sender || note.knowledge.knowledge == KnowledgeClass::receiver)
-    return fmt::format("only the {}s know its pattern, and dynamic exchange is not run yet", name_of(note.knowledge.knowledge));
+    return fmt::format("only the {}s know its pattern, and dynamic exchange is not run yet",
+                       name_of(note.knowledge.knowledge));
   return "";
 }
 
@@ -43,7 +46,9 @@ void print_json(const PlanModel& plan, const Checked& checked, const Options& op
   Json out{{"plan", plan.name}, {"correct", true}, {"statements", Json::array()}};
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
     const StatementNote& note = checked.statements[k];
-    Json item{{"name", plan.statements[k].name}, {"knowledge", name_of(note.knowledge.knowledge)}, {"reason", note.knowledge.reason}};
+    Json item{{"name", plan.statements[k].name},
+              {"knowledge", name_of(note.knowledge.knowledge)},
+              {"reason", note.knowledge.reason}};
     if (const std::string why = not_run(note); !why.empty()) item["note"] = "this version does not run it: " + why;
     out["statements"].push_back(std::move(item));
   }
@@ -55,17 +60,22 @@ void print_json(const PlanModel& plan, const Checked& checked, const Options& op
 }
 
 void print_text(const PlanModel& plan, const Checked& checked, const Options& options) {
-  fmt::print("{}: {} statement{}, no mistakes\n", plan.name, plan.statements.size(), plan.statements.size() == 1 ? "" : "s");
+  fmt::print("{}: {} statement{}, no mistakes\n", plan.name, plan.statements.size(),
+             plan.statements.size() == 1 ? "" : "s");
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
     const StatementNote& note = checked.statements[k];
-    fmt::print("  {}: {} knowledge: {}\n", plan.statements[k].name, name_of(note.knowledge.knowledge), note.knowledge.reason);
-    if (const std::string why = not_run(note); !why.empty()) fmt::print("    note: this version does not run it: {}\n", why);
+    fmt::print("  {}: {} knowledge: {}\n", plan.statements[k].name, name_of(note.knowledge.knowledge),
+               note.knowledge.reason);
+    if (const std::string why = not_run(note); !why.empty())
+      fmt::print("    note: this version does not run it: {}\n", why);
   }
   if (!options.ranks) return;
   const bool are_all = static_cast<std::int64_t>(checked.ranks.size()) == *options.ranks;
   if (are_all && *options.ranks > 1) fmt::print("checked all {} ranks\n", *options.ranks);
   else if (are_all) fmt::print("checked rank 0 of 1\n");
-  else fmt::print("checked rank{} {} of {}; --rank R checks another\n", checked.ranks.size() == 1 ? "" : "s", listed(checked.ranks), *options.ranks);
+  else
+    fmt::print("checked rank{} {} of {}; --rank R checks another\n", checked.ranks.size() == 1 ? "" : "s",
+               listed(checked.ranks), *options.ranks);
 }
 
 }  // namespace

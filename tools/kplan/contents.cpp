@@ -28,7 +28,9 @@ std::optional<Value> value_from_text(std::string_view text) {
   if (reads_as(text, integer)) return Value(integer);
   if (reads_as(text, real)) return Value(real);
   const std::size_t comma = text.find(',');
-  if (comma != std::string_view::npos && reads_as(text.substr(0, comma), real) && reads_as(text.substr(comma + 1), imaginary)) return Value(std::complex<double>(real, imaginary));
+  if (comma != std::string_view::npos && reads_as(text.substr(0, comma), real) &&
+      reads_as(text.substr(comma + 1), imaginary))
+    return Value(std::complex<double>(real, imaginary));
   return std::nullopt;
 }
 
@@ -97,26 +99,37 @@ Contents::Contents(const Plan& plan, const Options& options) : plan_(plan) {
 void Contents::read_setting(const std::string& setting) {
   const std::size_t equals = setting.find('=');
   const std::string name = setting.substr(0, equals);
-  const auto value = equals == std::string::npos ? std::nullopt : value_from_text(std::string_view(setting).substr(equals + 1));
-  if (!value) throw argument_error("KP-L003", fmt::format("--set {}: name=value is expected, the value an integer, a real, true, false, or re,im", setting));
+  const auto value =
+      equals == std::string::npos ? std::nullopt : value_from_text(std::string_view(setting).substr(equals + 1));
+  if (!value)
+    throw argument_error(
+        "KP-L003",
+        fmt::format("--set {}: name=value is expected, the value an integer, a real, true, false, or re,im", setting));
   const int p = plan_.model().find_parameter(name);
   if (p < 0) {
     std::vector<std::string> names;
     for (const Parameter& known : plan_.model().parameters) names.push_back(known.name);
     const bool is_buffer = plan_.model().find_buffer(name) >= 0;
-    throw argument_error("KP-L004", is_buffer ? fmt::format("--set {}: `{}` is a buffer; its contents are given with --data", setting, name)
-                                              : fmt::format("--set {}: plan {} has no parameter `{}`{}", setting, plan_.name(), name, suggestion(name, names)));
+    throw argument_error(
+        "KP-L004", is_buffer
+                       ? fmt::format("--set {}: `{}` is a buffer; its contents are given with --data", setting, name)
+                       : fmt::format("--set {}: plan {} has no parameter `{}`{}", setting, plan_.name(), name,
+                                     suggestion(name, names)));
   }
-  scalar_value(*value, plan_.model().parameters[static_cast<std::size_t>(p)].type, plan_.name(), name);  // throws where it does not fit
-  if (std::ranges::count(settings_, name, [](const auto& s) { return s.first; }) > 0) throw argument_error("KP-L005", fmt::format("--set {}: `{}` is set twice", setting, name));
+  scalar_value(*value, plan_.model().parameters[static_cast<std::size_t>(p)].type, plan_.name(),
+               name);  // throws where it does not fit
+  if (std::ranges::count(settings_, name, [](const auto& s) { return s.first; }) > 0)
+    throw argument_error("KP-L005", fmt::format("--set {}: `{}` is set twice", setting, name));
   settings_.emplace_back(name, *value);
 }
 
-ScalarValue Contents::evaluated(const Expr& e, const SourceText& text, const RankState& state, const ScalarValue* indices, const std::string& what) const {
+ScalarValue Contents::evaluated(const Expr& e, const SourceText& text, const RankState& state,
+                                const ScalarValue* indices, const std::string& what) const {
   try {
     return evaluate(e, {.state = &state, .variables = indices});
   } catch (const EvaluationFault& f) {
-    throw kplan::error_in(data_->file(), text, f.span, "KP-D006", fmt::format("{} on rank {}: {}", what, state.rank, f.message));
+    throw kplan::error_in(data_->file(), text, f.span, "KP-D006",
+                          fmt::format("{} on rank {}: {}", what, state.rank, f.message));
   }
 }
 
@@ -133,10 +146,15 @@ Contents::Parameters Contents::parameters(std::int64_t rank, std::int64_t size) 
     if (set != settings_.end()) out.emplace_back(scalar_value(set->second, parameter.type, plan.name, parameter.name));
     else if (fill) {
       visit(*fill->expression, [&](const Expr& e) {
-        if (e.kind != ExprKind::parameter || (e.id < static_cast<int>(p) && out[static_cast<std::size_t>(e.id)])) return;
-        throw kplan::error_in(data_->file(), fill->text, e.span, "KP-D007", fmt::format("`{}` has no value yet; a parameter's value may depend on those declared before it", plan.parameters[static_cast<std::size_t>(e.id)].name));
+        if (e.kind != ExprKind::parameter || (e.id < static_cast<int>(p) && out[static_cast<std::size_t>(e.id)]))
+          return;
+        throw kplan::error_in(
+            data_->file(), fill->text, e.span, "KP-D007",
+            fmt::format("`{}` has no value yet; a parameter's value may depend on those declared before it",
+                        plan.parameters[static_cast<std::size_t>(e.id)].name));
       });
-      out.emplace_back(evaluated(*fill->expression, fill->text, so_far, nullptr, fmt::format("the value of `{}`", parameter.name)));
+      out.emplace_back(
+          evaluated(*fill->expression, fill->text, so_far, nullptr, fmt::format("the value of `{}`", parameter.name)));
     } else out.push_back(parameter.default_value);
     so_far.parameters.push_back(out.back().value_or(ScalarValue{parameter.type, {}}));
   }
@@ -153,7 +171,9 @@ RankState Contents::state(std::int64_t rank, std::int64_t size, const Parameters
   return out;
 }
 
-bool Contents::is_given(std::size_t b) const { return data_ && data_->buffer(b) && !plan_.model().buffers[b].is_varying; }
+bool Contents::is_given(std::size_t b) const {
+  return data_ && data_->buffer(b) && !plan_.model().buffers[b].is_varying;
+}
 
 Values Contents::values(std::int64_t rank, std::int64_t size) const {
   const PlanModel& plan = plan_.model();
@@ -166,7 +186,9 @@ Values Contents::values(std::int64_t rank, std::int64_t size) const {
   std::optional<RankState> shaped;
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
     if (!is_given(b)) continue;
-    if (plan.buffers[b].type.is_record()) throw Unsupported("KP-D008", fmt::format("plan {}: contents of fixed records, as of `{}`, cannot be given", plan.name, plan.buffers[b].name));
+    if (plan.buffers[b].type.is_record())
+      throw Unsupported("KP-D008", fmt::format("plan {}: contents of fixed records, as of `{}`, cannot be given",
+                                               plan.name, plan.buffers[b].name));
     if (!shaped) shaped = state(rank, size, known);
     const BufferMemory contents = filled(b, *shaped);
     out.emplace_back(plan.buffers[b].name, array_value(plan.buffers[b].type.scalar, contents.bytes()));
@@ -193,34 +215,44 @@ BufferMemory Contents::filled(std::size_t b, const RankState& state) const {
   return out;
 }
 
-void Contents::fill_by_expressions(const BufferFill& fill, const Buffer& buffer, const RankState& state, const Layout& layout, std::span<std::byte> memory) const {
+void Contents::fill_by_expressions(const BufferFill& fill, const Buffer& buffer, const RankState& state,
+                                   const Layout& layout, std::span<std::byte> memory) const {
   const std::vector<Field> fields = fields_of(buffer.type);
   std::vector<ScalarValue> indices(layout.shape.size());
   each_element(layout, [&](const auto& at, std::int64_t offset) {
     for (std::size_t d = 0; d < at.size(); ++d) indices[d] = ScalarValue::integer(at[d]);
     std::byte* element = memory.data() + static_cast<std::size_t>(offset) * buffer.type.size_bytes;
     for (std::size_t f = 0; f < fields.size(); ++f)
-      evaluated(*fill.expressions[f], fill.texts[f], state, indices.data(), fmt::format("the fill of `{}`", buffer.name)).store(element + fields[f].offset_bytes);
+      evaluated(*fill.expressions[f], fill.texts[f], state, indices.data(),
+                fmt::format("the fill of `{}`", buffer.name))
+          .store(element + fields[f].offset_bytes);
     return true;
   });
 }
 
-void Contents::fill_by_values(const BufferFill& fill, const Buffer& buffer, const RankState& state, const Layout& layout, std::span<std::byte> memory) const {
+void Contents::fill_by_values(const BufferFill& fill, const Buffer& buffer, const RankState& state,
+                              const Layout& layout, std::span<std::byte> memory) const {
   auto it = fill.values.find(state.rank);
   if (it == fill.values.end()) it = fill.values.find(-1);
-  if (it == fill.values.end()) throw error_at(data_->file(), fill.origin, "KP-D009", fmt::format("no values of `{}` are given for rank {} of {}", buffer.name, state.rank, state.size));
+  if (it == fill.values.end())
+    throw error_at(data_->file(), fill.origin, "KP-D009",
+                   fmt::format("no values of `{}` are given for rank {} of {}", buffer.name, state.rank, state.size));
   const std::vector<Field> fields = fields_of(buffer.type);
   const auto given = static_cast<std::int64_t>(it->second.size() / fields.size());
   if (given != layout.element_count)
-    throw error_at(data_->file(), fill.origin, "KP-D010", fmt::format("{} values of `{}` are given for rank {} of {}, where it has {} elements", given, buffer.name, state.rank, state.size, layout.element_count));
+    throw error_at(data_->file(), fill.origin, "KP-D010",
+                   fmt::format("{} values of `{}` are given for rank {} of {}, where it has {} elements", given,
+                               buffer.name, state.rank, state.size, layout.element_count));
   const ScalarValue* next = it->second.data();
   each_element(layout, [&](const auto&, std::int64_t offset) {
-    for (const Field& f : fields) (next++)->store(memory.data() + static_cast<std::size_t>(offset) * buffer.type.size_bytes + f.offset_bytes);
+    for (const Field& f : fields)
+      (next++)->store(memory.data() + static_cast<std::size_t>(offset) * buffer.type.size_bytes + f.offset_bytes);
     return true;
   });
 }
 
-void Contents::fill_by_default(std::size_t b, const RankState& state, const Layout& layout, std::span<std::byte> memory) const {
+void Contents::fill_by_default(std::size_t b, const RankState& state, const Layout& layout,
+                               std::span<std::byte> memory) const {
   const Buffer& buffer = plan_.model().buffers[b];
   const std::vector<Field> fields = fields_of(buffer.type);
   const auto buffers = static_cast<std::int64_t>(plan_.model().buffers.size());
@@ -229,7 +261,8 @@ void Contents::fill_by_default(std::size_t b, const RankState& state, const Layo
   std::int64_t k = 0;
   each_element(layout, [&](const auto&, std::int64_t offset) {
     for (const Field& f : fields) {
-      default_scalar((k * ranks + rank) * buffers + static_cast<std::int64_t>(b) + 1, f.type).store(memory.data() + static_cast<std::size_t>(offset) * buffer.type.size_bytes + f.offset_bytes);
+      default_scalar((k * ranks + rank) * buffers + static_cast<std::int64_t>(b) + 1, f.type)
+          .store(memory.data() + static_cast<std::size_t>(offset) * buffer.type.size_bytes + f.offset_bytes);
       ++k;
     }
     return true;

@@ -1,6 +1,6 @@
 #pragma once
-// What every rank's parameters and buffers hold before a run: from --set, from the data document, or by default values in
-// which every element of every rank is another. Anyone can work it out for any rank.
+// What every rank's parameters and buffers hold before a run: from --set, from the data document, or by default values
+// in which every element of every rank is another. Anyone can work it out for any rank.
 
 #include <memory>
 #include <optional>
@@ -34,10 +34,13 @@ class Contents {
   Parameters parameters(std::int64_t rank, std::int64_t size) const;
   RankState state(std::int64_t rank, std::int64_t size, const Parameters& parameters) const;
   BufferMemory filled(std::size_t b, const RankState& state) const;
-  void fill_by_expressions(const BufferFill& fill, const Buffer& buffer, const RankState& state, const Layout& layout, std::span<std::byte> memory) const;
-  void fill_by_values(const BufferFill& fill, const Buffer& buffer, const RankState& state, const Layout& layout, std::span<std::byte> memory) const;
+  void fill_by_expressions(const BufferFill& fill, const Buffer& buffer, const RankState& state, const Layout& layout,
+                           std::span<std::byte> memory) const;
+  void fill_by_values(const BufferFill& fill, const Buffer& buffer, const RankState& state, const Layout& layout,
+                      std::span<std::byte> memory) const;
   void fill_by_default(std::size_t b, const RankState& state, const Layout& layout, std::span<std::byte> memory) const;
-  ScalarValue evaluated(const Expr& e, const SourceText& text, const RankState& state, const ScalarValue* indices, const std::string& what) const;
+  ScalarValue evaluated(const Expr& e, const SourceText& text, const RankState& state, const ScalarValue* indices,
+                        const std::string& what) const;
 
   Plan plan_;
   std::vector<std::pair<std::string, Value>> settings_;

@@ -1,5 +1,5 @@
-// How it works: every entry becomes checked expressions or lists of scalars of the buffer's type; which ranks and how many
-// elements there are is not known yet, so that list lengths are compared when a rank is filled.
+// How it works: every entry becomes checked expressions or lists of scalars of the buffer's type; which ranks and how
+// many elements there are is not known yet, so that list lengths are compared when a rank is filled.
 #include "tools/kplan/data_document.hpp"
 
 #include <fmt/format.h>
@@ -24,17 +24,21 @@ SourceText expression_text(const JsonPlace& place) {
 /// A listed value. Complex numbers are written [re, im].
 ScalarValue listed_scalar(const JsonPlace& place, Scalar type) {
   const JsonValue& v = *place.value;
-  const auto refuse = [&]() -> ScalarValue { place.fail("KP-D004", fmt::format("a value of {} is expected here", name_of(type))); };
+  const auto refuse = [&]() -> ScalarValue {
+    place.fail("KP-D004", fmt::format("a value of {} is expected here", name_of(type)));
+  };
   if (is_complex(type) && v.kind == JsonKind::array) {
     if (v.items.size() != 2) return refuse();
-    const double parts[2] = {listed_scalar(place.item(0), Scalar::f64).as_real(), listed_scalar(place.item(1), Scalar::f64).as_real()};
+    const double parts[2] = {listed_scalar(place.item(0), Scalar::f64).as_real(),
+                             listed_scalar(place.item(1), Scalar::f64).as_real()};
     return convert(ScalarValue::load(Scalar::c128, parts), type);
   }
   if (type == Scalar::boolean) return v.kind == JsonKind::boolean ? ScalarValue::boolean(v.boolean) : refuse();
   if (v.kind == JsonKind::real) return is_integer(type) ? refuse() : convert(ScalarValue::real(v.real), type);
   if (v.kind != JsonKind::integer) return refuse();
   const ScalarValue out = convert(ScalarValue::integer(v.integer), type);
-  if (is_integer(type) && (out.as_integer() != v.integer || (is_unsigned_integer(type) && v.integer < 0))) return refuse();
+  if (is_integer(type) && (out.as_integer() != v.integer || (is_unsigned_integer(type) && v.integer < 0)))
+    return refuse();
   return out;
 }
 
@@ -58,7 +62,8 @@ std::vector<ScalarValue> listed_elements(const JsonPlace& list, const ElementTyp
 std::int64_t rank_of_key(const JsonPlace& place, const std::string& key) {
   std::int64_t out = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), out);
-  if (error != std::errc() || end != key.data() + key.size() || out < 0) place.fail("KP-D005", fmt::format("values stand under the number of their rank, and `{}` is none", key));
+  if (error != std::errc() || end != key.data() + key.size() || out < 0)
+    place.fail("KP-D005", fmt::format("values stand under the number of their rank, and `{}` is none", key));
   return out;
 }
 
@@ -79,7 +84,8 @@ DataDocument::DataDocument(const PlanModel& plan, const std::string& file) : fil
     const JsonPlace place = root.item(k);
     const int b = plan.find_buffer(name), p = plan.find_parameter(name);
     if (b >= 0) buffers_[static_cast<std::size_t>(b)] = read_buffer(plan.buffers[static_cast<std::size_t>(b)], place);
-    else if (p >= 0) parameters_[static_cast<std::size_t>(p)] = read_parameter(plan.parameters[static_cast<std::size_t>(p)], place);
+    else if (p >= 0)
+      parameters_[static_cast<std::size_t>(p)] = read_parameter(plan.parameters[static_cast<std::size_t>(p)], place);
     else {
       std::vector<std::string> names;
       for (const Parameter& known : plan.parameters) names.push_back(known.name);
@@ -89,7 +95,8 @@ DataDocument::DataDocument(const PlanModel& plan, const std::string& file) : fil
   }
 }
 
-ExprPtr DataDocument::read_expression(const JsonPlace& place, const std::vector<std::string>& variables, Scalar type, SourceText& text) const {
+ExprPtr DataDocument::read_expression(const JsonPlace& place, const std::vector<std::string>& variables, Scalar type,
+                                      SourceText& text) const {
   text = expression_text(place);
   return check_free_expression(named_plan_, text, variables, type);
 }
@@ -100,7 +107,8 @@ BufferFill DataDocument::read_buffer(const Buffer& buffer, const JsonPlace& plac
   BufferFill out;
   out.origin = place.origin();
   const auto fill = place.member("fill"), values = place.member("values");
-  if ((fill != nullptr) == (values != nullptr)) place.fail("KP-D002", fmt::format("buffer `{}` takes either a `fill` or `values`", buffer.name));
+  if ((fill != nullptr) == (values != nullptr))
+    place.fail("KP-D002", fmt::format("buffer `{}` takes either a `fill` or `values`", buffer.name));
   if (values && values->value->kind == JsonKind::array) {
     out.values[-1] = listed_elements(*values, buffer.type);
   } else if (values) {
@@ -116,7 +124,8 @@ BufferFill DataDocument::read_buffer(const Buffer& buffer, const JsonPlace& plac
     if (buffer.type.is_record()) fill->expect(JsonKind::object).expect_keys(names);
     for (const Field& f : fields_of(buffer.type)) {
       SourceText text;
-      out.expressions.push_back(read_expression(buffer.type.is_record() ? fill->required(f.name) : *fill, variables, f.type, text));
+      out.expressions.push_back(
+          read_expression(buffer.type.is_record() ? fill->required(f.name) : *fill, variables, f.type, text));
       out.texts.push_back(std::move(text));
     }
   }

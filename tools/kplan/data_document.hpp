@@ -1,7 +1,8 @@
 #pragma once
 // What a plan's buffers and private parameters hold, as a JSON document says it:
 //
-//   {"A":      {"fill": "rank + 0.5 * i0"},            an expression over rank, size, parameters and the indices i0, i1, ...
+//   {"A":      {"fill": "rank + 0.5 * i0"},            an expression over rank, size, parameters and the indices i0,
+//   i1, ...
 //    "P":      {"fill": {"mass": "i0", "id": "rank"}}, records: one for each field
 //    "idx":    {"values": {"0": [3, 1], "1": [2, 2]}}, elements in row-major order, by rank; or one list for all ranks
 //    "stride": {"value": "rank + 1"}}                  parameters
@@ -24,7 +25,8 @@ std::vector<Field> fields_of(const ElementType& type);
 struct BufferFill {
   std::vector<ExprPtr> expressions;  ///< empty where values are listed
   std::vector<SourceText> texts;
-  std::map<std::int64_t, std::vector<ScalarValue>> values;  ///< row-major elements, field after field; key -1: every rank
+  std::map<std::int64_t, std::vector<ScalarValue>>
+      values;  ///< row-major elements, field after field; key -1: every rank
   Origin origin;
 };
 
@@ -45,7 +47,8 @@ class DataDocument {
  private:
   BufferFill read_buffer(const Buffer& buffer, const JsonPlace& place) const;
   ParameterFill read_parameter(const Parameter& parameter, const JsonPlace& place) const;
-  ExprPtr read_expression(const JsonPlace& place, const std::vector<std::string>& variables, Scalar type, SourceText& text) const;
+  ExprPtr read_expression(const JsonPlace& place, const std::vector<std::string>& variables, Scalar type,
+                          SourceText& text) const;
 
   std::string file_;
   PlanModel named_plan_;  ///< the plan under the document's name, for messages about the document's expressions

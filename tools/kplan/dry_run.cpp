@@ -1,5 +1,6 @@
-// How it works: each rank's values are bound once, then every statement is scheduled as if it were the plan's only one. What
-// ranks tell each other when a plan is compiled (uniform values, both ends of a message) is compared here among those visited.
+// How it works: each rank's values are bound once, then every statement is scheduled as if it were the plan's only one.
+// What ranks tell each other when a plan is compiled (uniform values, both ends of a message) is compared here among
+// those visited.
 #include "tools/kplan/dry_run.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +17,8 @@ namespace {
 std::string bare_reason(const Unsupported& e, const PlanModel& plan, const Statement& s) {
   std::string out = e.what();
   out = out.substr(0, out.find('\n'));
-  const std::string prefix = fmt::format("plan {}, statement {}: ", plan.name, s.name), suffix = fmt::format(" [{}]", e.code());
+  const std::string prefix = fmt::format("plan {}, statement {}: ", plan.name, s.name),
+                    suffix = fmt::format(" [{}]", e.code());
   if (out.starts_with(prefix)) out.erase(0, prefix.size());
   if (out.ends_with(suffix)) out.resize(out.size() - suffix.size());
   return out;
@@ -30,7 +32,8 @@ std::vector<StatementNote> notes_of(const PlanModel& plan) {
   return out;
 }
 
-DryRun::DryRun(const Contents& contents, std::int64_t size) : contents_(contents), size_(size), statements_(notes_of(contents.plan().model())) {
+DryRun::DryRun(const Contents& contents, std::int64_t size)
+    : contents_(contents), size_(size), statements_(notes_of(contents.plan().model())) {
   for (const Statement& s : contents.plan().model().statements) {
     auto alone = std::make_shared<PlanModel>(contents.plan().model());
     alone->statements = {s};
@@ -54,8 +57,10 @@ std::vector<std::optional<StatementSchedule>> DryRun::visit(std::int64_t rank) {
     }
     if (!out[k]->compares_ends) continue;
     const bool is_claimed = out[k]->knowledge.knowledge == KnowledgeClass::corresponding;
-    for (const Message& m : out[k]->sends) ends_.push_back({k, rank, m.peer, m.element_count, true, is_claimed ? m.digest : 0});
-    for (const Message& m : out[k]->receives) ends_.push_back({k, m.peer, rank, m.element_count, false, is_claimed ? m.digest : 0});
+    for (const Message& m : out[k]->sends)
+      ends_.push_back({k, rank, m.peer, m.element_count, true, is_claimed ? m.digest : 0});
+    for (const Message& m : out[k]->receives)
+      ends_.push_back({k, m.peer, rank, m.element_count, false, is_claimed ? m.digest : 0});
   }
   return out;
 }
@@ -66,7 +71,9 @@ void DryRun::compare_facts(const BoundPlan& bound) {
   else
     for (std::size_t k = 0; k < std::min(facts.size(), facts_.size()); ++k)
       if (facts[k].value != facts_[k].value)
-        throw PlanError("KP-A002", fmt::format("plan {}: {} differs between ranks: {} on rank {}, {} on rank {}", contents_.plan().name(), facts[k].what, facts_[k].value, visited_[0], facts[k].value, bound.state.rank));
+        throw PlanError("KP-A002", fmt::format("plan {}: {} differs between ranks: {} on rank {}, {} on rank {}",
+                                               contents_.plan().name(), facts[k].what, facts_[k].value, visited_[0],
+                                               facts[k].value, bound.state.rank));
 }
 
 void DryRun::compare_ends() const {
@@ -86,9 +93,16 @@ void DryRun::compare_ends() const {
     if (both.sent == both.received && both.sent_digest == both.received_digest) continue;
     const auto& [number, sender, receiver] = key;
     const Statement& s = contents_.plan().model().statements[number];
-    const std::string what = both.sent != both.received ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", sender, both.sent, receiver, both.received)
-                                                        : fmt::format("rank {} and rank {} disagree about the where-bound values of the {} elements between them", sender, receiver, both.sent);
-    throw error_in(contents_.plan().model(), s, {}, "KP-A003", fmt::format("statement {}: {}; {}", s.name, what, s.claimed ? "the claim of corresponding knowledge is wrong" : "the sizes of its slices must match"));
+    const std::string what =
+        both.sent != both.received
+            ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", sender, both.sent, receiver,
+                          both.received)
+            : fmt::format("rank {} and rank {} disagree about the where-bound values of the {} elements between them",
+                          sender, receiver, both.sent);
+    throw error_in(contents_.plan().model(), s, {}, "KP-A003",
+                   fmt::format("statement {}: {}; {}", s.name, what,
+                               s.claimed ? "the claim of corresponding knowledge is wrong"
+                                         : "the sizes of its slices must match"));
   }
 }
 
@@ -101,7 +115,8 @@ std::vector<std::int64_t> ranks_to_visit(std::int64_t size, std::int64_t most) {
 }
 
 std::string on_one_line(std::string text) {
-  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   return text;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Schedules without a run: what ranks of a world of any size would do, one statement at a time, so that a statement that this
-// version does not run leaves the others visible.
+// Schedules without a run: what ranks of a world of any size would do, one statement at a time, so that a statement
+// that this version does not run leaves the others visible.
 
 #include <memory>
 #include <optional>
@@ -27,8 +27,8 @@ class DryRun {
   /// By statement. `not_run` is filled in as ranks are visited.
   const std::vector<StatementNote>& statements() const { return statements_; }
 
-  /// The schedule of each statement on that rank; nothing for those that this version does not run. Throws PlanError where the
-  /// plan is wrong for these values, also where uniform values differ from those of the ranks visited before.
+  /// The schedule of each statement on that rank; nothing for those that this version does not run. Throws PlanError
+  /// where the plan is wrong for these values, also where uniform values differ from those of the ranks visited before.
   std::vector<std::optional<StatementSchedule>> visit(std::int64_t rank);
 
   /// Compares the ends of messages between ranks visited, where they could differ. Throws PlanError KP-A003.

@@ -1,5 +1,5 @@
-// kplan explain: for each statement who knows its pattern and why, in which form it runs, and how much it sends, counted
-// from the schedules of all ranks, or of a few where there are too many.
+// kplan explain: for each statement who knows its pattern and why, in which form it runs, and how much it sends,
+// counted from the schedules of all ranks, or of a few where there are too many.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -33,7 +33,9 @@ struct Explanation {
   bool is_run(std::size_t k) const { return statements[k].not_run.empty(); }
   std::string form(std::size_t k) const {
     const Knowledge& knowledge = statements[k].knowledge;
-    if (knowledge.is_varying || knowledge.knowledge == KnowledgeClass::sender || knowledge.knowledge == KnowledgeClass::receiver) return "dynamic";
+    if (knowledge.is_varying || knowledge.knowledge == KnowledgeClass::sender ||
+        knowledge.knowledge == KnowledgeClass::receiver)
+      return "dynamic";
     return is_run(k) && are_all && traffic[k].total.messages == 0 ? "local" : "direct";
   }
 };
@@ -69,13 +71,20 @@ void print_json(const PlanModel& plan, const Explanation& e, std::int64_t size) 
   out["statements"] = Json::array();
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
     const Traffic& t = e.traffic[k];
-    Json item{{"name", plan.statements[k].name}, {"statement", plan.statements[k].text.text}, {"knowledge", name_of(e.statements[k].knowledge.knowledge)},
-              {"reason", e.statements[k].knowledge.reason}, {"form", e.form(k)}, {"messages", nullptr}, {"bytes", nullptr}};
+    Json item{{"name", plan.statements[k].name},
+              {"statement", plan.statements[k].text.text},
+              {"knowledge", name_of(e.statements[k].knowledge.knowledge)},
+              {"reason", e.statements[k].knowledge.reason},
+              {"form", e.form(k)},
+              {"messages", nullptr},
+              {"bytes", nullptr}};
     if (e.is_run(k)) {
       item["messages"] = t.total.messages;
       item["bytes"] = t.total.bytes;
       if (!e.are_all)
-        for (std::size_t r = 0; r < e.ranks.size(); ++r) item["sent_by_sampled_ranks"].push_back({{"rank", e.ranks[r]}, {"messages", t.by_rank[r].messages}, {"bytes", t.by_rank[r].bytes}});
+        for (std::size_t r = 0; r < e.ranks.size(); ++r)
+          item["sent_by_sampled_ranks"].push_back(
+              {{"rank", e.ranks[r]}, {"messages", t.by_rank[r].messages}, {"bytes", t.by_rank[r].bytes}});
     } else {
       item["note"] = "this version does not run it: " + e.statements[k].not_run;
     }
@@ -84,7 +93,10 @@ void print_json(const PlanModel& plan, const Explanation& e, std::int64_t size) 
   fmt::print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-std::string sent_text(const Count& c) { return fmt::format("{} message{}, {} byte{}", c.messages, c.messages == 1 ? "" : "s", c.bytes, c.bytes == 1 ? "" : "s"); }
+std::string sent_text(const Count& c) {
+  return fmt::format("{} message{}, {} byte{}", c.messages, c.messages == 1 ? "" : "s", c.bytes,
+                     c.bytes == 1 ? "" : "s");
+}
 
 void print_text(const PlanModel& plan, const Explanation& e, std::int64_t size) {
   fmt::print("{} on {} rank{}\n", plan.name, size, size == 1 ? "" : "s");
@@ -100,7 +112,9 @@ void print_text(const PlanModel& plan, const Explanation& e, std::int64_t size) 
     }
     if (e.are_all) fmt::print("  sends      {}, all ranks together\n", sent_text(e.traffic[k].total));
     else
-      for (std::size_t r = 0; r < e.ranks.size(); ++r) fmt::print("  {}  rank {}: {}\n", r == 0 ? "sends    " : "         ", e.ranks[r], sent_text(e.traffic[k].by_rank[r]));
+      for (std::size_t r = 0; r < e.ranks.size(); ++r)
+        fmt::print("  {}  rank {}: {}\n", r == 0 ? "sends    " : "         ", e.ranks[r],
+                   sent_text(e.traffic[k].by_rank[r]));
   }
   if (!e.are_all) fmt::print("\nof {} ranks these were looked at: {}\n", size, listed(e.ranks));
 }

@@ -11,7 +11,8 @@ namespace kplan::cli {
 namespace {
 
 int dispatch(const Options& options) {
-  static const std::map<std::string, int (*)(const Options&)> commands{{"check", check}, {"explain", explain}, {"show", show}, {"run", run}};
+  static const std::map<std::string, int (*)(const Options&)> commands{
+      {"check", check}, {"explain", explain}, {"show", show}, {"run", run}};
   return commands.at(options.command)(options);
 }
 

@@ -14,20 +14,33 @@ namespace {
 
 constexpr std::int64_t most_ranks = std::numeric_limits<std::int32_t>::max();
 
-void add_plan(CLI::App& command, Options& o) { command.add_option("PLAN", o.plan_file, "the plan, a JSON document")->required()->type_name(""); }
+void add_plan(CLI::App& command, Options& o) {
+  command.add_option("PLAN", o.plan_file, "the plan, a JSON document")->required()->type_name("");
+}
 
 void add_ranks(CLI::App& command, Options& o, const std::string& text, bool is_required = false) {
-  auto* option = command.add_option("--ranks", o.ranks, text)->check(CLI::Range(std::int64_t{1}, most_ranks).description(""))->type_name("N");
+  auto* option = command.add_option("--ranks", o.ranks, text)
+                     ->check(CLI::Range(std::int64_t{1}, most_ranks).description(""))
+                     ->type_name("N");
   if (is_required) option->required();
 }
 
 void add_rank(CLI::App& command, Options& o, const std::string& text) {
-  command.add_option("--rank", o.rank, text)->check(CLI::Range(std::int64_t{0}, most_ranks).description(""))->type_name("R");
+  command.add_option("--rank", o.rank, text)
+      ->check(CLI::Range(std::int64_t{0}, most_ranks).description(""))
+      ->type_name("R");
 }
 
 void add_values(CLI::App& command, Options& o) {
-  command.add_option("--set", o.settings, "a parameter's value: an integer, a real, true or false, re,im; may be repeated")->type_name("NAME=VALUE")->allow_extra_args(false);
-  command.add_option("--data", o.data_file, "contents of buffers and private parameters, a JSON document (default: PLAN's name with .data.json, if there is one)")->type_name("FILE");
+  command
+      .add_option("--set", o.settings, "a parameter's value: an integer, a real, true or false, re,im; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--data", o.data_file,
+                  "contents of buffers and private parameters, a JSON document (default: PLAN's name with .data.json, "
+                  "if there is one)")
+      ->type_name("FILE");
 }
 
 void add_json(CLI::App& command, Options& o) { command.add_flag("--json", o.is_json, "print one JSON document"); }
@@ -48,7 +61,9 @@ void add_commands(CLI::App& app, Options& o) {
 
   CLI::App& show = *app.add_subcommand("show", "print a plan as one stage of compilation sees it");
   add_plan(show, o);
-  show.add_option("--stage", o.stage, "plan: canonical JSON; knowledge: who knows the pattern; schedule: one rank's messages; kernel: its loops; ir, asm: their code; graph: all messages, for Graphviz")
+  show.add_option("--stage", o.stage,
+                  "plan: canonical JSON; knowledge: who knows the pattern; schedule: one rank's messages; kernel: its "
+                  "loops; ir, asm: their code; graph: all messages, for Graphviz")
       ->required()
       ->check(CLI::IsMember({"plan", "knowledge", "schedule", "kernel", "ir", "asm", "graph"}).description(""))
       ->type_name("plan|knowledge|schedule|kernel|ir|asm|graph");
@@ -59,10 +74,16 @@ void add_commands(CLI::App& app, Options& o) {
   CLI::App& run = *app.add_subcommand("run", "run a plan: ranks are threads, or under mpirun the processes");
   add_plan(run, o);
   add_ranks(run, o, "so many ranks (default: 4, or what the launcher says)");
-  run.add_option("--transport", o.transport, "how bytes move (default: mpi under a launcher, else local)")->check(CLI::IsMember({"local", "mpi", "ofi"}).description(""))->type_name("local|mpi|ofi");
+  run.add_option("--transport", o.transport, "how bytes move (default: mpi under a launcher, else local)")
+      ->check(CLI::IsMember({"local", "mpi", "ofi"}).description(""))
+      ->type_name("local|mpi|ofi");
   add_values(run, o);
-  run.add_option("--repeat", o.repeat, "run it so many times (default: 1)")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""))->type_name("K");
-  run.add_option("--print", o.printed, "print a buffer of every rank afterwards; may be repeated")->type_name("BUFFER")->allow_extra_args(false);
+  run.add_option("--repeat", o.repeat, "run it so many times (default: 1)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""))
+      ->type_name("K");
+  run.add_option("--print", o.printed, "print a buffer of every rank afterwards; may be repeated")
+      ->type_name("BUFFER")
+      ->allow_extra_args(false);
   run.add_flag("--verify", o.verify, "compare all buffers with what the reference interpreter makes of the same data");
 }
 
@@ -76,7 +97,8 @@ ParsedOptions parse_options(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message([](const CLI::App*, const CLI::Error& e) {
     std::string mistake = e.what();
-    if (!mistake.starts_with("--") && !mistake.empty()) mistake[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(mistake[0])));
+    if (!mistake.starts_with("--") && !mistake.empty())
+      mistake[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(mistake[0])));
     return fmt::format("{}; kplan --help and kplan COMMAND --help say what there is [KP-L001]", mistake);
   });
   add_commands(app, options);
@@ -99,7 +121,9 @@ PlanError argument_error(const std::string& code, const std::string& message) { 
 
 std::int64_t chosen_rank(const Options& options, std::int64_t ranks) {
   const std::int64_t rank = options.rank.value_or(0);
-  if (rank >= ranks) throw argument_error("KP-L002", fmt::format("--rank {}: there are the ranks 0 to {} (--ranks {})", rank, ranks - 1, ranks));
+  if (rank >= ranks)
+    throw argument_error("KP-L002",
+                         fmt::format("--rank {}: there are the ranks 0 to {} (--ranks {})", rank, ranks - 1, ranks));
   return rank;
 }
 

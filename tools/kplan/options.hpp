@@ -15,16 +15,16 @@ namespace kplan::cli {
 inline constexpr int exit_done = 0, exit_failed = 1, exit_wrong = 2;
 
 struct Options {
-  std::string command;    ///< check, explain, show, run
+  std::string command;  ///< check, explain, show, run
   std::string plan_file;
   std::optional<std::int64_t> ranks, rank;
-  std::vector<std::string> settings;     ///< name=value
+  std::vector<std::string> settings;  ///< name=value
   std::optional<std::string> data_file;
   bool is_json = false;
   std::string stage;                     ///< show
   std::optional<std::string> transport;  ///< run
   std::int64_t repeat = 1;
-  std::vector<std::string> printed;      ///< buffers, in the order in which they are printed
+  std::vector<std::string> printed;  ///< buffers, in the order in which they are printed
   bool verify = false;
 };
 

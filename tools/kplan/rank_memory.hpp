@@ -1,6 +1,6 @@
 #pragma once
-// The memory of one rank's buffers, as a program would own it. What lies outside the elements (gaps of strided buffers, padding
-// of records, a margin on both sides) holds a known byte, so that stray writes show.
+// The memory of one rank's buffers, as a program would own it. What lies outside the elements (gaps of strided buffers,
+// padding of records, a margin on both sides) holds a known byte, so that stray writes show.
 
 #include <optional>
 #include <span>
@@ -20,7 +20,9 @@ class BufferMemory {
   BufferMemory(const Layout& layout, const ElementType& type);
 
   std::span<std::byte> bytes() { return std::span(storage_).subspan(margin_bytes, storage_.size() - 2 * margin_bytes); }
-  std::span<const std::byte> bytes() const { return std::span(storage_).subspan(margin_bytes, storage_.size() - 2 * margin_bytes); }
+  std::span<const std::byte> bytes() const {
+    return std::span(storage_).subspan(margin_bytes, storage_.size() - 2 * margin_bytes);
+  }
   bool are_margins_untouched() const;
 
  private:
@@ -56,6 +58,7 @@ std::string element_text(const ElementType& type, const std::byte* element);
 std::string elements_text(const Layout& layout, const ElementType& type, std::span<const std::byte> memory);
 
 /// The first place at which a buffer is not what it should be, or nothing. Padding of records is not looked at.
-std::optional<std::string> first_difference(const Buffer& buffer, const RankMemory& mine, std::size_t b, std::span<const std::byte> expected);
+std::optional<std::string> first_difference(const Buffer& buffer, const RankMemory& mine, std::size_t b,
+                                            std::span<const std::byte> expected);
 
 }  // namespace kplan::cli

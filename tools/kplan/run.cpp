@@ -1,4 +1,5 @@
-// kplan run: starts the ranks (threads, or the processes that a launcher has started already), and lets one of them speak.
+// kplan run: starts the ranks (threads, or the processes that a launcher has started already), and lets one of them
+// speak.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,16 +20,26 @@ constexpr std::int64_t most_local_ranks = 1024;
 /// The transport meant, checked against what the launcher says.
 std::string chosen_transport(const Options& options, const Launch& launch) {
   const std::string out = options.transport.value_or(launch.is_launched() ? "mpi" : "local");
-  if (out == "ofi") throw Unsupported("KP-L010", "--transport ofi: this build has no libfabric transport; there are local and mpi");
-  if (out == "mpi" && !transport::has_mpi()) throw Unsupported("KP-L010", "the mpi transport is not in this build; without a launcher, --transport local runs ranks as threads");
-  if (out == "local" && launch.is_launched()) throw argument_error("KP-L011", "--transport local under a launcher would start all ranks in every process; leave the launcher or the option away");
+  if (out == "ofi")
+    throw Unsupported("KP-L010", "--transport ofi: this build has no libfabric transport; there are local and mpi");
+  if (out == "mpi" && !transport::has_mpi())
+    throw Unsupported(
+        "KP-L010",
+        "the mpi transport is not in this build; without a launcher, --transport local runs ranks as threads");
+  if (out == "local" && launch.is_launched())
+    throw argument_error("KP-L011",
+                         "--transport local under a launcher would start all ranks in every process; leave the "
+                         "launcher or the option away");
   if (out == "local" && options.ranks.value_or(default_ranks) > most_local_ranks)
-    throw argument_error("KP-L012", fmt::format("--ranks {}: at most {} ranks run as threads", *options.ranks, most_local_ranks));
+    throw argument_error("KP-L012",
+                         fmt::format("--ranks {}: at most {} ranks run as threads", *options.ranks, most_local_ranks));
   return out;
 }
 
 void check_ranks(const Options& options, std::int64_t launched) {
-  if (options.ranks && *options.ranks != launched) throw argument_error("KP-L013", fmt::format("--ranks {}: the launcher has started {} process{}; leave --ranks away", *options.ranks, launched, launched == 1 ? "" : "es"));
+  if (options.ranks && *options.ranks != launched)
+    throw argument_error("KP-L013", fmt::format("--ranks {}: the launcher has started {} process{}; leave --ranks away",
+                                                *options.ranks, launched, launched == 1 ? "" : "es"));
 }
 
 Contents prepare(const Options& options) {
@@ -38,7 +49,8 @@ Contents prepare(const Options& options) {
     if (plan.find_buffer(name) >= 0) continue;
     std::vector<std::string> names;
     for (const Buffer& b : plan.buffers) names.push_back(b.name);
-    throw argument_error("KP-L014", fmt::format("--print {}: plan {} has no such buffer{}", name, plan.name, suggestion(name, names)));
+    throw argument_error(
+        "KP-L014", fmt::format("--print {}: plan {} has no such buffer{}", name, plan.name, suggestion(name, names)));
   }
   return out;
 }

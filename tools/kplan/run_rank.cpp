@@ -1,5 +1,5 @@
-// How it works: each step ends with an exchange of failures, so that all ranks take the next one or none does. Transport
-// errors are the exception: after them nothing can be exchanged.
+// How it works: each step ends with an exchange of failures, so that all ranks take the next one or none does.
+// Transport errors are the exception: after them nothing can be exchanged.
 #include "tools/kplan/run_rank.hpp"
 
 #include <fmt/format.h>
@@ -35,20 +35,25 @@ void run_repeatedly(Executable& executable, std::int64_t repeat) {
   if (first) std::rethrow_exception(first);
 }
 
-std::string printed_lines(transport::Transport& transport, const PlanModel& plan, const RankMemory& memory, const std::string& name) {
+std::string printed_lines(transport::Transport& transport, const PlanModel& plan, const RankMemory& memory,
+                          const std::string& name) {
   const auto b = static_cast<std::size_t>(plan.find_buffer(name));
   const std::string mine = elements_text(memory.layouts[b], plan.buffers[b].type, memory.buffers[b].bytes());
   const auto parts = transport.allgather(mine, transport::Clock::now() + transport::timeout_from_environment());
   std::string out;
-  for (std::size_t rank = 0; rank < parts.size(); ++rank) out += fmt::format("{} rank {}:{}\n", name, rank, parts[rank]);
+  for (std::size_t rank = 0; rank < parts.size(); ++rank)
+    out += fmt::format("{} rank {}:{}\n", name, rank, parts[rank]);
   return out;
 }
 
-std::string count_text(std::int64_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+std::string count_text(std::int64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 }  // namespace
 
-Outcome run_rank(const std::shared_ptr<transport::Transport>& transport, const Contents& contents, Expectation& expectation, const Options& options) {
+Outcome run_rank(const std::shared_ptr<transport::Transport>& transport, const Contents& contents,
+                 Expectation& expectation, const Options& options) {
   const PlanModel& plan = contents.plan().model();
   const int rank = transport->rank(), size = transport->size();
   Outcome out;
@@ -56,7 +61,10 @@ Outcome run_rank(const std::shared_ptr<transport::Transport>& transport, const C
   if ((out.failure = attempt(*transport, [&] { values = contents.values(rank, size); })).is_failure()) return out;
   Engine engine(transport);
   std::optional<Executable> executable;
-  if ((out.failure = attempt(*transport, [&] { executable.emplace(engine.compile(contents.plan(), values)); })).is_failure()) return out;
+  if ((out.failure = attempt(*transport, [&] {
+         executable.emplace(engine.compile(contents.plan(), values));
+       })).is_failure())
+    return out;
   std::optional<RankMemory> memory;
   out.failure = attempt(*transport, [&] {
     memory = contents.memory(rank, size);
@@ -64,14 +72,17 @@ Outcome run_rank(const std::shared_ptr<transport::Transport>& transport, const C
       if (!contents.is_given(b)) executable->bind_bytes(plan.buffers[b].name, memory->buffers[b].bytes());
   });
   if (out.failure.is_failure()) return out;
-  if ((out.failure = attempt(*transport, [&] { run_repeatedly(*executable, options.repeat); })).is_failure()) return out;
+  if ((out.failure = attempt(*transport, [&] { run_repeatedly(*executable, options.repeat); })).is_failure())
+    return out;
   for (const std::string& name : options.printed) out.output += printed_lines(*transport, plan, *memory, name);
   if (options.verify) {
     out.failure = attempt(*transport, [&] { expectation.compare(*memory); });
     if (out.failure.is_failure()) return out;
-    out.output += fmt::format("verified: {}, {}, identical\n", count_text(size, "rank"), count_text(static_cast<std::int64_t>(plan.buffers.size()), "buffer"));
+    out.output += fmt::format("verified: {}, {}, identical\n", count_text(size, "rank"),
+                              count_text(static_cast<std::int64_t>(plan.buffers.size()), "buffer"));
   } else if (options.printed.empty()) {
-    out.output += fmt::format("{}: {} over {}, {}, done\n", plan.name, count_text(size, "rank"), transport->name(), count_text(options.repeat, "run"));
+    out.output += fmt::format("{}: {} over {}, {}, done\n", plan.name, count_text(size, "rank"), transport->name(),
+                              count_text(options.repeat, "run"));
   }
   return out;
 }

@@ -14,7 +14,9 @@ struct Outcome {
   std::string output;  ///< for stdout
 };
 
-/// Collective over the transport: compiles, binds, runs, prints, verifies. Throws TransportError; all other failures are agreed on.
-Outcome run_rank(const std::shared_ptr<transport::Transport>& transport, const Contents& contents, Expectation& expectation, const Options& options);
+/// Collective over the transport: compiles, binds, runs, prints, verifies. Throws TransportError; all other failures
+/// are agreed on.
+Outcome run_rank(const std::shared_ptr<transport::Transport>& transport, const Contents& contents,
+                 Expectation& expectation, const Options& options);
 
 }  // namespace kplan::cli

@@ -13,14 +13,16 @@ std::string knowledge_text(const PlanModel& plan) {
   std::string out;
   for (const Statement& s : plan.statements) {
     const Knowledge k = infer_knowledge(plan, s);
-    out += fmt::format("{}: {}: {}{}\n", s.name, name_of(k.knowledge), k.reason, k.is_varying ? "; varying: " + k.varying_reason : "");
+    out += fmt::format("{}: {}: {}{}\n", s.name, name_of(k.knowledge), k.reason,
+                       k.is_varying ? "; varying: " + k.varying_reason : "");
   }
   return out;
 }
 
 std::string schedule_text(const Contents& contents, std::int64_t rank, std::int64_t size) {
   const PlanModel& plan = contents.plan().model();
-  const BoundValues values = bind_values({std::shared_ptr<const void>(), &plan}, contents.values(rank, size), rank, size);
+  const BoundValues values =
+      bind_values({std::shared_ptr<const void>(), &plan}, contents.values(rank, size), rank, size);
   return to_json(build_schedule(values.bound), plan) + "\n";
 }
 

@@ -1,5 +1,5 @@
-// How it works: the rank's schedule is lowered as for a run; each kernel spec is printed once, under the calls that use it, and
-// calls without a kernel are block copies.
+// How it works: the rank's schedule is lowered as for a run; each kernel spec is printed once, under the calls that use
+// it, and calls without a kernel are block copies.
 #include <fmt/format.h>
 
 #include <functional>
@@ -19,27 +19,32 @@ struct Lowered {
 
 Lowered lower_rank(const Contents& contents, std::int64_t rank, std::int64_t size) {
   Lowered out;
-  out.values = bind_values({std::shared_ptr<const void>(), &contents.plan().model()}, contents.values(rank, size), rank, size);
+  out.values =
+      bind_values({std::shared_ptr<const void>(), &contents.plan().model()}, contents.values(rank, size), rank, size);
   out.statements = lower(out.values.bound, build_schedule(out.values.bound), out.specs);
   return out;
 }
 
-/// Calls f(call, what it does, whether the message is sent from where it lies) for every kernel call, in the order of the statements.
+/// Calls f(call, what it does, whether the message is sent from where it lies) for every kernel call, in the order of
+/// the statements.
 void each_call(const Lowered& lowered, const std::function<void(const KernelCall&, const std::string&, bool)>& f) {
   for (std::size_t k = 0; k < lowered.statements.size(); ++k) {
     const std::string& name = lowered.values.bound.model->statements[k].name;
     const LoweredStatement& s = lowered.statements[k];
     for (const auto& m : s.sends)
-      for (const KernelCall& c : m.calls) f(c, fmt::format("{}: pack for rank {}", name, m.peer), m.in_place.has_value());
+      for (const KernelCall& c : m.calls)
+        f(c, fmt::format("{}: pack for rank {}", name, m.peer), m.in_place.has_value());
     for (const KernelCall& c : s.staging) f(c, fmt::format("{}: read what stays on this rank", name), false);
     for (const auto& m : s.receives)
       for (const KernelCall& c : m.calls) f(c, fmt::format("{}: unpack from rank {}", name, m.peer), false);
-    for (const KernelCall& c : s.local) f(c, fmt::format("{}: {} what stays on this rank", name, s.staging.empty() ? "move" : "write"), false);
+    for (const KernelCall& c : s.local)
+      f(c, fmt::format("{}: {} what stays on this rank", name, s.staging.empty() ? "move" : "write"), false);
   }
 }
 
 std::string stream_text(const StreamUse& s, const PlanModel& plan) {
-  if (s.kind == StreamKind::buffer) return fmt::format("{} at byte {}", plan.buffers[static_cast<std::size_t>(s.buffer)].name, s.offset_bytes);
+  if (s.kind == StreamKind::buffer)
+    return fmt::format("{} at byte {}", plan.buffers[static_cast<std::size_t>(s.buffer)].name, s.offset_bytes);
   return fmt::format("the message at byte {}", s.offset_bytes);
 }
 
@@ -66,8 +71,10 @@ Uses uses_of(const Lowered& lowered) {
       return;
     }
     const PlanModel& plan = *lowered.values.bound.model;
-    out.copies += is_in_place ? fmt::format("{}: no copy, {} bytes are sent from {}\n", what, c.copy_bytes, stream_text(c.streams[1], plan))
-                              : fmt::format("{}: block copy of {} bytes from {} to {}\n", what, c.copy_bytes, stream_text(c.streams[1], plan), stream_text(c.streams[0], plan));
+    out.copies += is_in_place ? fmt::format("{}: no copy, {} bytes are sent from {}\n", what, c.copy_bytes,
+                                            stream_text(c.streams[1], plan))
+                              : fmt::format("{}: block copy of {} bytes from {} to {}\n", what, c.copy_bytes,
+                                            stream_text(c.streams[1], plan), stream_text(c.streams[0], plan));
   });
   return out;
 }
@@ -80,7 +87,8 @@ std::string kernels_text(const Contents& contents, std::int64_t rank, std::int64
   std::string out;
   for (std::size_t k = 0; k < uses.by_spec.size(); ++k) {
     const jit::KernelSpec& spec = lowered.specs.specs()[k];
-    out += fmt::format("// kernel {} of {}: {}, for\n{}{}\n", k + 1, uses.by_spec.size(), spec.name, uses_text(uses.by_spec[k], "//"), spec.to_text());
+    out += fmt::format("// kernel {} of {}: {}, for\n{}{}\n", k + 1, uses.by_spec.size(), spec.name,
+                       uses_text(uses.by_spec[k], "//"), spec.to_text());
   }
   if (uses.by_spec.empty()) out += fmt::format("// no kernels on rank {} of {}\n", rank, size);
   if (!uses.copies.empty()) out += fmt::format("// without a kernel\n{}", uses.copies);
@@ -91,13 +99,17 @@ std::string code_text(const Contents& contents, std::int64_t rank, std::int64_t 
   const Lowered lowered = lower_rank(contents, rank, size);
   const Uses uses = uses_of(lowered);
   const std::string comment = is_assembly ? "#" : ";";
-  if (uses.by_spec.empty()) return fmt::format("{} no kernels on rank {} of {}: whatever it moves is moved in blocks\n", comment, rank, size);
+  if (uses.by_spec.empty())
+    return fmt::format("{} no kernels on rank {} of {}: whatever it moves is moved in blocks\n", comment, rank, size);
   jit::Compiler& compiler = jit::Compiler::instance();
-  if (!compiler.is_available()) throw Unsupported("KP-L007", fmt::format("there is no code to show, kernels are interpreted: {}", compiler.why_not()));
+  if (!compiler.is_available())
+    throw Unsupported("KP-L007",
+                      fmt::format("there is no code to show, kernels are interpreted: {}", compiler.why_not()));
   std::string out;
   for (std::size_t k = 0; k < uses.by_spec.size(); ++k) {
     const jit::KernelSpec& spec = lowered.specs.specs()[k];
-    out += fmt::format("{} kernel {} of {}: {}, for\n{}", comment, k + 1, uses.by_spec.size(), spec.name, uses_text(uses.by_spec[k], comment));
+    out += fmt::format("{} kernel {} of {}: {}, for\n{}", comment, k + 1, uses.by_spec.size(), spec.name,
+                       uses_text(uses.by_spec[k], comment));
     out += compiler.listing(spec, is_assembly ? jit::Listing::assembly : jit::Listing::ir) + "\n";
   }
   return out;

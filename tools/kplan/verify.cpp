@@ -32,7 +32,9 @@ void Expectation::compare(const RankMemory& mine) {
   }
   const PlanModel& plan = contents_.plan().model();
   for (std::size_t b = 0; b < plan.buffers.size(); ++b)
-    if (const auto difference = first_difference(plan.buffers[b], mine, b, world_[static_cast<std::size_t>(mine.rank)].buffers[b])) throw RunError("KP-V001", *difference);
+    if (const auto difference =
+            first_difference(plan.buffers[b], mine, b, world_[static_cast<std::size_t>(mine.rank)].buffers[b]))
+      throw RunError("KP-V001", *difference);
 }
 
 }  // namespace kplan::cli

@@ -12,7 +12,8 @@ namespace kplan::cli {
 /// Made when first asked for, once for all threads. Thread-safe.
 class Expectation {
  public:
-  Expectation(const Contents& contents, std::int64_t size, std::int64_t repeat) : contents_(contents), size_(size), repeat_(repeat) {}
+  Expectation(const Contents& contents, std::int64_t size, std::int64_t repeat)
+      : contents_(contents), size_(size), repeat_(repeat) {}
 
   /// Compares all buffers of a rank. Throws RunError KP-V001 that names the first difference, KP-V002 when the
   /// interpreter does not run what the engine has run.

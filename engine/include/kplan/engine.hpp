@@ -23,10 +23,10 @@ class Value {
  public:
   Value(bool v) : scalar_(v) {}  // NOLINT: values are given as they are
   template <class T>
-    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
-  Value(T v) : scalar_(static_cast<std::int64_t>(v)) {}  // NOLINT
-  Value(double v) : scalar_(v) {}                        // NOLINT
-  Value(std::complex<double> v) : scalar_(v) {}          // NOLINT
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Value(T v)
+      : scalar_(static_cast<std::int64_t>(v)) {}  // NOLINT
+  Value(double v) : scalar_(v) {}                 // NOLINT
+  Value(std::complex<double> v) : scalar_(v) {}   // NOLINT
   template <class T>
   Value(std::span<T> v) : array_type_(scalar_of<T>), is_array_(true) {  // NOLINT
     const auto* p = reinterpret_cast<const std::byte*>(v.data());
@@ -75,18 +75,17 @@ class Executable {
   }
   /// A buffer of one element.
   template <class T>
-    requires std::is_arithmetic_v<T>
-  void bind(std::string_view buffer, T& element) {
-    bind(buffer, std::span<T>(&element, 1));
-  }
+  requires std::is_arithmetic_v<T>
+  void bind(std::string_view buffer, T& element) { bind(buffer, std::span<T>(&element, 1)); }
   /// Binds memory of any element type, records among them; only the size is checked.
   void bind_bytes(std::string_view buffer, std::span<std::byte> memory);
 
   /// Sets a varying parameter for the runs that follow. Uniform ones must be set alike on all ranks. Local.
   void set(std::string_view parameter, const Value& value);
 
-  /// Begins a run: packs and sends what the first statements send. Collective in the sense that every rank starts it; does not wait for
-  /// others, but where a peer is two runs behind. Bound buffers are the engine's until wait() returns.
+  /// Begins a run: packs and sends what the first statements send. Collective in the sense that every rank starts it;
+  /// does not wait for others, but where a peer is two runs behind. Bound buffers are the engine's until wait()
+  /// returns.
   void start();
   /// Ends the run that was started. Throws TransportError when a peer fails or KPLAN_TIMEOUT passes, RunError for a
   /// zero divisor in a value. Waits without a run started do nothing.
@@ -119,10 +118,10 @@ class Engine {
   int rank() const;
   int size() const;
 
-  /// Compiles a plan for all ranks of the transport. Collective: every rank gives the same plan, the same uniform values, and
-  /// its own private ones. Values are needed for parameters without default, and for fixed buffers, whose contents are copied.
-  /// Errors are thrown on all ranks, or on none: PlanError for values that are missing, wrong or differ between
-  /// ranks, indices out of bounds, places assigned twice; Unsupported; CompilerError; TransportError.
+  /// Compiles a plan for all ranks of the transport. Collective: every rank gives the same plan, the same uniform
+  /// values, and its own private ones. Values are needed for parameters without default, and for fixed buffers, whose
+  /// contents are copied. Errors are thrown on all ranks, or on none: PlanError for values that are missing, wrong or
+  /// differ between ranks, indices out of bounds, places assigned twice; Unsupported; CompilerError; TransportError.
   /// Cost: grows with what this rank sends and receives; two small all-gathers.
   Executable compile(const Plan& plan, const Values& values = {});
 

@@ -14,7 +14,8 @@ namespace kplan {
 class Error : public std::runtime_error {
  public:
   Error(std::string code, const std::string& message, const std::string& detail = "")
-      : std::runtime_error(message + " [" + code + "]" + (detail.empty() ? "" : "\n" + detail)), code_(std::move(code)) {}
+      : std::runtime_error(message + " [" + code + "]" + (detail.empty() ? "" : "\n" + detail)),
+        code_(std::move(code)) {}
 
   /// The code alone, for programs and tests: `KP-P012`.
   const std::string& code() const noexcept { return code_; }

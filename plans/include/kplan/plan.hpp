@@ -44,10 +44,10 @@ enum class Time : std::uint8_t { fixed, varying };
 
 /// The element type of a buffer that is declared: a scalar, or a record by its fields or by name.
 struct TypeName {
-  TypeName(Scalar s) : name(name_of(s)) {}               // NOLINT: a scalar names a type
-  TypeName(const char* n) : name(n) {}                   // NOLINT
-  TypeName(std::string n) : name(std::move(n)) {}        // NOLINT
-  TypeName(const ElementType& t) : type(t) {             // NOLINT
+  TypeName(Scalar s) : name(name_of(s)) {}         // NOLINT: a scalar names a type
+  TypeName(const char* n) : name(n) {}             // NOLINT
+  TypeName(std::string n) : name(std::move(n)) {}  // NOLINT
+  TypeName(const ElementType& t) : type(t) {       // NOLINT
     if (!t.is_record()) name = name_of(t.scalar);
   }
   std::string name;  ///< empty for a record written out
@@ -56,10 +56,10 @@ struct TypeName {
 
 /// An expression in the concrete syntax, or an integer.
 struct Expression {
-  Expression(const char* t) : text(t) {}                        // NOLINT
-  Expression(std::string t) : text(std::move(t)) {}             // NOLINT
-  Expression(std::int64_t v) : text(std::to_string(v)) {}       // NOLINT
-  Expression(int v) : text(std::to_string(v)) {}                // NOLINT
+  Expression(const char* t) : text(t) {}                   // NOLINT
+  Expression(std::string t) : text(std::move(t)) {}        // NOLINT
+  Expression(std::int64_t v) : text(std::to_string(v)) {}  // NOLINT
+  Expression(int v) : text(std::to_string(v)) {}           // NOLINT
   std::string text;
 };
 
@@ -104,11 +104,13 @@ class PlanBuilder {
 
   PlanBuilder& type(std::string name, const ElementType& record);
   PlanBuilder& parameter(std::string name, Scalar type, Scope scope = Scope::uniform, Time time = Time::fixed);
-  PlanBuilder& parameter_with_default(std::string name, Scalar type, double default_value, Scope scope = Scope::uniform, Time time = Time::fixed);
+  PlanBuilder& parameter_with_default(std::string name, Scalar type, double default_value, Scope scope = Scope::uniform,
+                                      Time time = Time::fixed);
   PlanBuilder& buffer(std::string name, TypeName type, std::vector<Expression> shape);
   /// A buffer that decides patterns: says whether its contents are the same on all ranks and whether they stay.
   PlanBuilder& index_buffer(std::string name, TypeName type, std::vector<Expression> shape, Scope scope, Time time);
-  PlanBuilder& strided_buffer(std::string name, TypeName type, std::vector<Expression> shape, std::vector<Expression> strides);
+  PlanBuilder& strided_buffer(std::string name, TypeName type, std::vector<Expression> shape,
+                              std::vector<Expression> strides);
   PlanBuilder& group(std::string name, Expression color, Expression key = "rank");
   PlanBuilder& operation(std::string name, std::string expression);
   /// A statement in the concrete syntax.

@@ -34,9 +34,7 @@ constexpr std::size_t size_of(Scalar s) {
   return 0;
 }
 
-constexpr std::size_t alignment_of(Scalar s) {
-  return s == Scalar::c64 ? 4 : s == Scalar::c128 ? 8 : size_of(s);
-}
+constexpr std::size_t alignment_of(Scalar s) { return s == Scalar::c64 ? 4 : s == Scalar::c128 ? 8 : size_of(s); }
 
 constexpr bool is_signed_integer(Scalar s) { return s >= Scalar::i8 && s <= Scalar::i64; }
 constexpr bool is_unsigned_integer(Scalar s) { return s >= Scalar::u8 && s <= Scalar::u64; }
@@ -44,9 +42,7 @@ constexpr bool is_integer(Scalar s) { return s >= Scalar::i8 && s <= Scalar::u64
 constexpr bool is_real(Scalar s) { return s == Scalar::f32 || s == Scalar::f64; }
 constexpr bool is_complex(Scalar s) { return s == Scalar::c64 || s == Scalar::c128; }
 /// The scalar type of a complex number's parts; the type itself for all others.
-constexpr Scalar part_of(Scalar s) {
-  return s == Scalar::c64 ? Scalar::f32 : s == Scalar::c128 ? Scalar::f64 : s;
-}
+constexpr Scalar part_of(Scalar s) { return s == Scalar::c64 ? Scalar::f32 : s == Scalar::c128 ? Scalar::f64 : s; }
 
 /// The name of the type in plans: `bool`, `i32`, `c128`.
 std::string_view name_of(Scalar s);

@@ -5,7 +5,8 @@
 // three times as many where the backend buffers what is sent, as mpi does).
 //
 //   sender:    while (!(p = channel.send_slot(seq))) progress;  pack into p;      channel.put(seq, bytes)
-//         or:  channel.put_in_place(seq, region, bytes);        ... later ...     while (!channel.is_sent(seq)) progress;
+//         or:  channel.put_in_place(seq, region, bytes);        ... later ...     while (!channel.is_sent(seq))
+//         progress;
 //   receiver:  while (!(p = channel.arrived(seq))) progress;    unpack from p;    channel.release(seq)
 //
 // A transport belongs to one rank and is used by one thread at a time. Backends: local (ranks as threads of one
@@ -62,7 +63,8 @@ class Channel {
 
   // The receiver's calls; messages are taken in order.
 
-  /// The bytes of message `seq`, in place until release, aligned to 64 unless they are the sender's own region; null while it has not come.
+  /// The bytes of message `seq`, in place until release, aligned to 64 unless they are the sender's own region; null
+  /// while it has not come.
   virtual const std::byte* arrived(std::uint64_t seq) = 0;
   /// Hands the slot back. Messages are released in order, each once.
   virtual void release(std::uint64_t seq) = 0;
@@ -85,8 +87,10 @@ class Transport {
   virtual std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) = 0;
 
   /// Collective: opens this rank's ends (perhaps none), in the order of `specs`; the channels are connected and
-  /// warm on return. An end whose peer does not open its own, or with another capacity or slot count, is an error on both ranks.
-  virtual std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) = 0;
+  /// warm on return. An end whose peer does not open its own, or with another capacity or slot count, is an error on
+  /// both ranks.
+  virtual std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs,
+                                                     Clock::time_point deadline) = 0;
 
   /// Moves whatever can be moved now. Never blocks.
   virtual void progress() = 0;
@@ -114,8 +118,8 @@ void run_local(int ranks, const std::function<void(std::shared_ptr<Transport>)>&
 /// Whether this build has the MPI backend.
 bool has_mpi();
 
-/// The ranks of MPI_COMM_WORLD, collective over it. Initialises MPI if the program has not, and then finalises it when the last such
-/// transport goes. Programs that own MPI use kplan/mpi.hpp. Throws Unsupported in builds without MPI.
+/// The ranks of MPI_COMM_WORLD, collective over it. Initialises MPI if the program has not, and then finalises it when
+/// the last such transport goes. Programs that own MPI use kplan/mpi.hpp. Throws Unsupported in builds without MPI.
 std::shared_ptr<Transport> mpi_world();
 
 /// The time a wait may take: KPLAN_TIMEOUT in seconds (a decimal number > 0), 60 s by default. Errors: PlanError
