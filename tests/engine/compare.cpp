@@ -55,17 +55,18 @@ Values values_of(const PlanModel& plan, const ReferenceRank& rank) {
 
 }  // namespace
 
-Outcome compare_with_reference(const RandomPlan& drawn, int runs) {
-  std::optional<Plan> plan;
+Expectation expectation_of(const RandomPlan& drawn, int runs) {
+  Expectation out;
   try {
-    plan.emplace(Plan::parse(drawn.to_json(), "random.json"));
+    out.plan.emplace(Plan::parse(drawn.to_json(), "random.json"));
   } catch (const Error& e) {
-    return {Outcome::Kind::both_failed, e.what()};
+    out.error = e.what();
+    return out;
   }
-  const PlanModel& model = plan->model();
-  std::vector<ReferenceRank> expected(static_cast<std::size_t>(drawn.ranks));
+  const PlanModel& model = out.plan->model();
+  out.before.resize(static_cast<std::size_t>(drawn.ranks));
   for (int r = 0; r < drawn.ranks; ++r) {
-    ReferenceRank& rank = expected[static_cast<std::size_t>(r)];
+    ReferenceRank& rank = out.before[static_cast<std::size_t>(r)];
     rank.parameters = {ScalarValue::real(1.5), ScalarValue::integer(r + 2)};
     const auto layouts = layouts_of(model, r, drawn.ranks, rank.parameters);
     for (std::size_t b = 0; b < model.buffers.size(); ++b) {
@@ -73,45 +74,63 @@ Outcome compare_with_reference(const RandomPlan& drawn, int runs) {
       fill(model, drawn, r, b, rank.buffers.back());
     }
   }
-  std::vector<ReferenceRank> actual = expected;
-  std::string reference_error, engine_error;
+  out.after = out.before;
   try {
-    for (int k = 0; k < runs; ++k) run_reference(model, expected);
+    for (int k = 0; k < runs; ++k) run_reference(model, out.after);
   } catch (const Error& e) {
-    reference_error = e.what();
+    out.error = e.what();
   }
+  return out;
+}
+
+void run_engine(std::shared_ptr<transport::Transport> transport, const Plan& plan, ReferenceRank& mine, int runs) {
+  Engine engine(std::move(transport));
+  Executable executable = engine.compile(plan, values_of(plan.model(), mine));
+  for (std::size_t b = 0; b < plan.model().buffers.size(); ++b)
+    executable.bind_bytes(plan.model().buffers[b].name, mine.buffers[b]);
+  for (int k = 0; k < runs; ++k) executable.run();
+}
+
+std::string difference(const PlanModel& model, const ReferenceRank& expected, const ReferenceRank& actual,
+                       std::size_t rank) {
+  for (std::size_t b = 0; b < model.buffers.size(); ++b) {
+    const auto &e = expected.buffers[b], &a = actual.buffers[b];
+    for (std::size_t k = 0; k < e.size(); ++k) {
+      if (e[k] == a[k]) continue;
+      const std::size_t size = model.buffers[b].type.size_bytes, element = k / size;
+      const Scalar type = model.buffers[b].type.is_record() ? Scalar::u8 : model.buffers[b].type.scalar;
+      return fmt::format("element {} (byte {}) of {} on rank {}: expected {}, got {}", element, k % size,
+                         model.buffers[b].name, rank, to_text(ScalarValue::load(type, &e[element * size])),
+                         to_text(ScalarValue::load(type, &a[element * size])));
+    }
+  }
+  return "";
+}
+
+Outcome compare_with_reference(const RandomPlan& drawn, int runs) {
+  const Expectation expected = expectation_of(drawn, runs);
+  if (!expected.plan) return {Outcome::Kind::both_failed, expected.error};
+  std::vector<ReferenceRank> actual = expected.before;
+  std::string engine_error;
   try {
     transport::run_local(drawn.ranks, [&](std::shared_ptr<transport::Transport> transport) {
-      ReferenceRank& mine = actual[static_cast<std::size_t>(transport->rank())];
-      Engine engine(transport);
-      Executable executable = engine.compile(*plan, values_of(model, mine));
-      for (std::size_t b = 0; b < model.buffers.size(); ++b)
-        executable.bind_bytes(model.buffers[b].name, mine.buffers[b]);
-      for (int k = 0; k < runs; ++k) executable.run();
+      const auto rank = static_cast<std::size_t>(transport->rank());
+      run_engine(std::move(transport), *expected.plan, actual[rank], runs);
     });
   } catch (const Unsupported& e) {
     return {Outcome::Kind::refused, e.what()};
   } catch (const Error& e) {
     engine_error = e.what();
   }
-  if (reference_error.empty() != engine_error.empty())
+  if (expected.error.empty() != engine_error.empty())
     return {Outcome::Kind::different,
-            fmt::format("reference: {}\nengine: {}", reference_error.empty() ? "succeeds" : reference_error,
+            fmt::format("reference: {}\nengine: {}", expected.error.empty() ? "succeeds" : expected.error,
                         engine_error.empty() ? "succeeds" : engine_error)};
-  if (!reference_error.empty()) return {Outcome::Kind::both_failed, reference_error};
-  for (std::size_t r = 0; r < expected.size(); ++r)
-    for (std::size_t b = 0; b < model.buffers.size(); ++b) {
-      const auto &e = expected[r].buffers[b], &a = actual[r].buffers[b];
-      for (std::size_t k = 0; k < e.size(); ++k)
-        if (e[k] != a[k]) {
-          const std::size_t size = model.buffers[b].type.size_bytes, element = k / size;
-          const Scalar type = model.buffers[b].type.is_record() ? Scalar::u8 : model.buffers[b].type.scalar;
-          return {Outcome::Kind::different,
-                  fmt::format("element {} (byte {}) of {} on rank {}: expected {}, got {}", element, k % size,
-                              model.buffers[b].name, r, to_text(ScalarValue::load(type, &e[element * size])),
-                              to_text(ScalarValue::load(type, &a[element * size])))};
-        }
-    }
+  if (!expected.error.empty()) return {Outcome::Kind::both_failed, expected.error};
+  for (std::size_t r = 0; r < actual.size(); ++r) {
+    const std::string what = difference(expected.plan->model(), expected.after[r], actual[r], r);
+    if (!what.empty()) return {Outcome::Kind::different, what};
+  }
   return {};
 }
 

@@ -5,11 +5,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "kplan/types.hpp"
+#include "kplan/plan.hpp"
+#include "kplan/transport.hpp"
+#include "plans/reference.hpp"
 
 namespace kplan::test {
 
@@ -50,6 +54,21 @@ struct Outcome {
   enum class Kind { identical, refused, both_failed, different } kind = Kind::identical;
   std::string what;
 };
+
+/// A plan with memory before and, by the reference interpreter, after some runs; no plan when it cannot be read.
+struct Expectation {
+  std::optional<Plan> plan;
+  std::vector<ReferenceRank> before, after;
+  std::string error;  ///< what the reader or the interpreter said, if anything
+};
+Expectation expectation_of(const RandomPlan& plan, int runs);
+
+/// Compiles and runs the plan as one rank of the transport, on that rank's memory.
+void run_engine(std::shared_ptr<transport::Transport> transport, const Plan& plan, ReferenceRank& mine, int runs);
+
+/// The first element that differs, or nothing.
+std::string difference(const PlanModel& model, const ReferenceRank& expected, const ReferenceRank& actual,
+                       std::size_t rank);
 
 /// Runs the plan with the reference interpreter and with engines on threads, `runs` times in a row, and compares all
 /// memory.
