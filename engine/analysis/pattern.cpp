@@ -18,7 +18,10 @@
 namespace kplan {
 namespace {
 
-constexpr std::int64_t most_listed_elements = std::int64_t{1} << 28, most_message_elements = std::int64_t{1} << 40;
+constexpr std::int64_t most_message_elements = std::int64_t{1} << 40;
+/// Where no closed form is found: environments and elements that are looked at one by one, and those that are kept in a
+/// map.
+constexpr std::int64_t most_listed = std::int64_t{1} << 28, most_sorted = std::int64_t{1} << 22;
 
 /// What one track follows: a buffer reference, or a where-bound number.
 struct TrackSource {
@@ -75,6 +78,7 @@ class PatternFinder {
     std::vector<ScalarValue> variables;
     each_received(k, [&](std::int64_t peer, const Box& box) {
       if (peer != sender) return;
+      spend(box, most_sorted);
       each_environment(box, [&](const std::vector<std::int64_t>& indices) {
         std::vector<std::int64_t> key;
         for (std::size_t n = 1; n < indices.size(); ++n) key.push_back(box.positions[n][indices[n]]);
@@ -278,10 +282,26 @@ class PatternFinder {
     }
     for (auto& bases : out)
       if (bases.size() == 1) bases.assign(count, bases[0]);
-    if ((listed_ += static_cast<std::int64_t>(count)) > most_listed_elements)
-      throw SolverFault{{"KP-A011", "more than 2^28 elements have to be listed one by one", s_.reductions[0].span},
-                        single(box, indices)};
+    if (count > 1) spend(static_cast<Wide>(count), most_listed, single(box, indices));
     return out;
+  }
+
+  /// Counts what is done one by one, so that it ends.
+  void spend(Wide count, std::int64_t most, const Box& box) {
+    if (count + listed_ > most)
+      throw SolverFault{
+          {"KP-A011",
+           fmt::format("more than {} environments and elements have to be looked at one by one, for want "
+                       "of a closed form; simpler subscripts, or generators in another order, may have one",
+                       most),
+           s_.reductions[0].span},
+          box};
+    listed_ += static_cast<std::int64_t>(count);
+  }
+  void spend(const Box& box, std::int64_t most) {
+    Wide count = 1;
+    for (const Progression& p : box.positions) count = std::min<Wide>(count * p.count, most_message_elements);
+    spend(count, most, box);
   }
 
   static Box single(const Box& box, const std::vector<std::int64_t>& indices) {
@@ -301,6 +321,7 @@ class PatternFinder {
 
   void listed(const Box& box, const std::vector<TrackSource>& sources, std::vector<Piece>& out) {
     prepare_state();
+    spend(box, most_listed);
     each_environment(box, [&](const std::vector<std::int64_t>& indices) {
       append_bases(out, bases_at(box, indices, sources), sources.size());
       return true;
@@ -311,13 +332,15 @@ class PatternFinder {
                        std::vector<Piece>& out) {
     prepare_state();
     std::map<std::vector<std::int64_t>, Bases> in_order;
-    for (const Box& box : boxes)
+    for (const Box& box : boxes) {
+      spend(box, most_sorted);
       each_environment(box, [&](const std::vector<std::int64_t>& indices) {
         std::vector<std::int64_t> key;
         for (std::size_t n = 0; n < indices.size(); ++n) key.push_back(box.positions[n][indices[n]]);
         in_order[std::move(key)] = bases_at(box, indices, sources);
         return true;
       });
+    }
     for (const auto& [key, bases] : in_order) append_bases(out, bases, sources.size());
   }
 
@@ -381,7 +404,8 @@ class PatternFinder {
     });
     prepare_state();
     std::map<std::vector<std::int64_t>, std::uint64_t> in_order;
-    for (const Box& box : boxes)
+    for (const Box& box : boxes) {
+      spend(box, most_sorted);
       each_environment(box, [&](const std::vector<std::int64_t>& indices) {
         formula_.values_at(box, indices, state_, variables_);
         std::vector<std::int64_t> key;
@@ -393,6 +417,7 @@ class PatternFinder {
         in_order[std::move(key)] = h;
         return true;
       });
+    }
     std::uint64_t out = in_order.size();
     for (const auto& [key, h] : in_order) out = mixed(out, h);
     return out;

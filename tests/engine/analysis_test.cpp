@@ -197,4 +197,15 @@ TEST_CASE("sets that would take forever are refused in bounded time") {
                   "a[k % 8]@1 << sum << a[0]@0 where i in {0 ... 1000000}, j in {0 ... 1000000}, k in {0 ... 1000000}"),
           0, 2),
       Catch::Contains("[KP-A011]"));
+  // No closed form, and far too many to look at one by one: as subscripts, as empty slices, and as claims.
+  for (const char* statement : {"a[k * k % 8]@1 << sum << a[0]@0 where k in {0 ... 1000000000000}",
+                                "a[k * k % 8 : 0]@1 << sum << a[k * k % 8 : 0]@0 where k in {0 ... 1000000000000}"})
+    CHECK_THROWS_WITH(dry(plan_of(buffers, statement), 1, 2),
+                      Catch::Contains("looked at one by one") && Catch::Contains("[KP-A011]"));
+  CHECK_THROWS_WITH(
+      dry(plan_of(buffers,
+                  "a[k % 8]@1 << sum << a[0]@p where k in {0 ... 1000000000000}\", \"knowledge\": \"corresponding",
+                  R"(, "parameters": {"p": {"type": "i64", "scope": "private", "default": 0}})"),
+          0, 2),
+      Catch::Contains("[KP-A011]"));
 }
