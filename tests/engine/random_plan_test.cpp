@@ -21,7 +21,7 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise)
 
 TEST_CASE("random plans leave the same bits as the reference interpreter", "[random]") {
   const std::uint64_t seed = number_from_environment("KPLAN_SEED", 20261121),
-                      plans = number_from_environment("KPLAN_PLANS", 1500),
+                      plans = number_from_environment("KPLAN_PLANS", 4000),
                       seconds = number_from_environment("KPLAN_SECONDS", 0);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   std::map<Outcome::Kind, int> counts;
