@@ -145,16 +145,28 @@ bool apply_integer(Operation op, T a, T b, ScalarValue& out) {
   }
 }
 
+/// Stores the result of real arithmetic, any NaN as the one of arithmetic.hpp.
+template <class T>
+void put_real(ScalarValue& out, T x) {
+  put(out, std::isnan(x) ? std::numeric_limits<T>::quiet_NaN() : x);
+}
+
+template <class C>
+void put_complex(ScalarValue& out, typename C::value_type real, typename C::value_type imaginary) {
+  constexpr auto nan = std::numeric_limits<typename C::value_type>::quiet_NaN();
+  put(out, C(std::isnan(real) ? nan : real, std::isnan(imaginary) ? nan : imaginary));
+}
+
 template <class T>
 void apply_real(Operation op, T a, T b, ScalarValue& out) {
   switch (op) {
     case Operation::neg: return put(out, -a);
-    case Operation::add: return put(out, a + b);
-    case Operation::sub: return put(out, a - b);
-    case Operation::mul: return put(out, a * b);
-    case Operation::div: return put(out, a / b);
+    case Operation::add: return put_real(out, a + b);
+    case Operation::sub: return put_real(out, a - b);
+    case Operation::mul: return put_real(out, a * b);
+    case Operation::div: return put_real(out, a / b);
     case Operation::abs: return put(out, std::fabs(a));
-    case Operation::sqrt: return put(out, std::sqrt(a));
+    case Operation::sqrt: return put_real(out, std::sqrt(a));
     default: return put(out, T(0));
   }
 }
@@ -165,12 +177,12 @@ void apply_complex(Operation op, C a, C b, ScalarValue& out) {
   const P ar = a.real(), ai = a.imag(), br = b.real(), bi = b.imag();
   switch (op) {
     case Operation::neg: return put(out, C(-ar, -ai));
-    case Operation::add: return put(out, C(ar + br, ai + bi));
-    case Operation::sub: return put(out, C(ar - br, ai - bi));
-    case Operation::mul: return put(out, C(ar * br - ai * bi, ar * bi + ai * br));
+    case Operation::add: return put_complex<C>(out, ar + br, ai + bi);
+    case Operation::sub: return put_complex<C>(out, ar - br, ai - bi);
+    case Operation::mul: return put_complex<C>(out, ar * br - ai * bi, ar * bi + ai * br);
     case Operation::div: {
       const P d = br * br + bi * bi;
-      return put(out, C((ar * br + ai * bi) / d, (ai * br - ar * bi) / d));
+      return put_complex<C>(out, (ar * br + ai * bi) / d, (ai * br - ar * bi) / d);
     }
     default: return put(out, C());
   }

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t most_boxes = std::int64_t{1} << 26;
 constexpr int most_narrowing_rounds = 4;
+constexpr std::int64_t most_directions = 8;
 
 /// `rank`, as an expression to narrow against.
 const Expr evaluator = [] {
@@ -129,19 +130,28 @@ struct Solver::Search {
       if (!emit(box)) is_stopped = true;
       return;
     }
-    // The first that can be split: sets that are not known yet wait for what they depend on, which stands before.
-    for (std::size_t n = 0; n < box.positions.size(); ++n) {
-      const bool is_wanted = ((needs >> n) & 1) != 0;
-      if (!is_wanted || !box.sets[n].is_known || box.positions[n].count < 2) continue;
-      const Progression whole = box.positions[n];
-      Box half = box;
-      const std::int64_t lower = whole.count / 2;
-      half.positions[n] = {whole.first, lower == 1 ? 1 : whole.step, lower};
-      run(std::move(half));
-      box.positions[n] = {whole[lower], whole.count - lower == 1 ? 1 : whole.step, whole.count - lower};
-      run(std::move(box));
-      return;
-    }
+    const std::size_t n = choose(box, needs);
+    const Progression whole = box.positions[n];
+    Box half = box;
+    const std::int64_t lower = whole.count / 2;
+    half.positions[n] = {whole.first, lower == 1 ? 1 : whole.step, lower};
+    run(std::move(half));
+    box.positions[n] = {whole[lower], whole.count - lower == 1 ? 1 : whole.step, whole.count - lower};
+    run(std::move(box));
+  }
+
+  /// The number to split: the first that is needed and known (sets that are not known yet wait for what they depend on,
+  /// which stands before). The evaluator may wait, since solutions are sorted by it afterwards: directions (-1 ... 1)
+  /// and the like go first, for with them open nothing tells one evaluator from its neighbours.
+  std::size_t choose(const Box& box, Formula::Mask needs) const {
+    const auto can_split = [&](std::size_t n) {
+      return ((needs >> n) & 1) != 0 && box.sets[n].is_known && box.positions[n].count > 1;
+    };
+    std::size_t first = 1;
+    while (first < box.positions.size() && !can_split(first)) ++first;
+    const bool has_variable = first < box.positions.size();
+    if (can_split(0)) return has_variable && box.positions[first].count <= most_directions ? first : 0;
+    if (has_variable) return first;
     throw InternalError("KP-I010", fmt::format("statement {}: the where-list cannot be solved", s.name));
   }
 };

@@ -107,15 +107,20 @@ Value* integer_operation(Builder& b, Operation op, Value* x, Value* y, bool is_s
   }
 }
 
+/// The one NaN that arithmetic gives, in place of any other: hardware's depends on the order of operands.
+Value* canonical(Builder& b, Value* x) {
+  return b.CreateSelect(b.CreateFCmpUNO(x, x), llvm::ConstantFP::getQNaN(x->getType()), x);
+}
+
 Value* real_operation(Builder& b, Operation op, Value* x, Value* y) {
   switch (op) {
     case Operation::neg: return b.CreateFNeg(x);
-    case Operation::add: return b.CreateFAdd(x, y);
-    case Operation::sub: return b.CreateFSub(x, y);
-    case Operation::mul: return b.CreateFMul(x, y);
-    case Operation::div: return b.CreateFDiv(x, y);
+    case Operation::add: return canonical(b, b.CreateFAdd(x, y));
+    case Operation::sub: return canonical(b, b.CreateFSub(x, y));
+    case Operation::mul: return canonical(b, b.CreateFMul(x, y));
+    case Operation::div: return canonical(b, b.CreateFDiv(x, y));
     case Operation::abs: return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
-    case Operation::sqrt: return b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
+    case Operation::sqrt: return canonical(b, b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x));
     default: return zero(x);
   }
 }
@@ -126,18 +131,19 @@ Lanes complex_operation(Builder& b, Operation op, Lanes x, Lanes y) {
     Value* right = b.CreateFMul(r, s);
     return minus ? b.CreateFSub(left, right) : b.CreateFAdd(left, right);
   };
+  auto both = [&](Value* real, Value* imaginary) { return Lanes{canonical(b, real), canonical(b, imaginary)}; };
   switch (op) {
     case Operation::neg: return {b.CreateFNeg(x.real), b.CreateFNeg(x.imaginary)};
-    case Operation::add: return {b.CreateFAdd(x.real, y.real), b.CreateFAdd(x.imaginary, y.imaginary)};
-    case Operation::sub: return {b.CreateFSub(x.real, y.real), b.CreateFSub(x.imaginary, y.imaginary)};
+    case Operation::add: return both(b.CreateFAdd(x.real, y.real), b.CreateFAdd(x.imaginary, y.imaginary));
+    case Operation::sub: return both(b.CreateFSub(x.real, y.real), b.CreateFSub(x.imaginary, y.imaginary));
     case Operation::mul:
-      return {cross(x.real, y.real, x.imaginary, y.imaginary, true),
-              cross(x.real, y.imaginary, x.imaginary, y.real, false)};
+      return both(cross(x.real, y.real, x.imaginary, y.imaginary, true),
+                  cross(x.real, y.imaginary, x.imaginary, y.real, false));
     default: {
       Value* norm = cross(y.real, y.real, y.imaginary, y.imaginary, false);
       Value* real = cross(x.real, y.real, x.imaginary, y.imaginary, false);
       Value* imaginary = cross(x.imaginary, y.real, x.real, y.imaginary, true);
-      return {b.CreateFDiv(real, norm), b.CreateFDiv(imaginary, norm)};
+      return both(b.CreateFDiv(real, norm), b.CreateFDiv(imaginary, norm));
     }
   }
 }

@@ -237,15 +237,6 @@ class Maker {
   std::vector<std::int64_t> pending_;
 };
 
-template <class T>
-void make_nan_plain(std::byte* at) {
-  T v;
-  std::memcpy(&v, at, sizeof v);
-  if (!std::isnan(v)) return;
-  v = std::numeric_limits<T>::quiet_NaN();
-  std::memcpy(at, &v, sizeof v);
-}
-
 }  // namespace
 
 RandomKernel random_kernel(std::mt19937_64& random) {
@@ -281,18 +272,6 @@ jit::KernelArguments Arena::prepare(const RandomKernel& kernel) {
 }
 
 std::vector<std::byte> Arena::target(const RandomKernel& kernel) {
-  for (const auto& output : kernel.spec.outputs) {
-    const Scalar type = kernel.spec.instructions[static_cast<std::size_t>(output.instruction)].type;
-    const Scalar part = part_of(type);
-    if (!is_real(part)) continue;
-    for_each_offset(kernel, 0, [&](std::int64_t offset) {
-      for (std::size_t at = 0; at < size_of(type); at += size_of(part)) {
-        std::byte* p = bases_[0] + offset + output.offset_bytes + at;
-        if (part == Scalar::f32) make_nan_plain<float>(p);
-        else make_nan_plain<double>(p);
-      }
-    });
-  }
   return {bases_[0] + kernel.first[0], bases_[0] + kernel.last[0]};
 }
 

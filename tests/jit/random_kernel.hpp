@@ -32,7 +32,7 @@ class Arena {
   Arena();
   /// Fills the streams' memory with the kernel's random contents and points the arguments at it.
   jit::KernelArguments prepare(const RandomKernel& kernel);
-  /// What the target holds, with all NaNs that the kernel stored made equal.
+  /// What the target holds.
   std::vector<std::byte> target(const RandomKernel& kernel);
 
  private:
