@@ -43,14 +43,18 @@ Json failure_json(const std::exception_ptr& failure) {
 [[noreturn]] void throw_remote(std::size_t rank, const Json& failure) {
   const std::string kind = failure.at("kind"), code = failure.at("code");
   std::string what = failure.at("what");
-  if (const auto end = what.find(" [" + code + "]"); end != std::string::npos) what.erase(end, code.size() + 3);
+  std::string detail;
+  if (const auto end = what.find(" [" + code + "]"); end != std::string::npos) {
+    if (end + code.size() + 4 < what.size()) detail = what.substr(end + code.size() + 4);
+    what.erase(end);
+  }
   const std::string message = fmt::format("rank {}: {}", rank, what);
-  if (kind == "plan") throw PlanError(code, message);
-  if (kind == "unsupported") throw Unsupported(code, message);
-  if (kind == "run") throw RunError(code, message);
-  if (kind == "compiler") throw CompilerError(code, message);
-  if (kind == "transport") throw TransportError(code, message);
-  throw InternalError(code, message);
+  if (kind == "plan") throw PlanError(code, message, detail);
+  if (kind == "unsupported") throw Unsupported(code, message, detail);
+  if (kind == "run") throw RunError(code, message, detail);
+  if (kind == "compiler") throw CompilerError(code, message, detail);
+  if (kind == "transport") throw TransportError(code, message, detail);
+  throw InternalError(code, message, detail);
 }
 
 std::vector<Json> exchange(transport::Transport& transport, const Json& mine, transport::Clock::time_point deadline) {
@@ -112,11 +116,10 @@ void agree_on_messages(transport::Transport& transport, const Schedule* schedule
   if (schedule && !failure)
     for (const StatementSchedule& s : schedule->statements) {
       if (!s.compares_ends) continue;
-      const bool is_claimed = s.knowledge.knowledge == KnowledgeClass::corresponding;
       for (const bool sends : {true, false})
         for (const Message& m : sends ? s.sends : s.receives)
           mine["messages"].push_back({s.statement, sends ? schedule->rank : m.peer, sends ? m.peer : schedule->rank,
-                                      sends, m.element_count, is_claimed ? m.digest : 0});
+                                      sends, m.element_count, m.digest});
     }
   const std::vector<Json> parts = exchange(transport, mine, deadline);
   throw_first_failure(parts, failure);
@@ -135,13 +138,14 @@ void agree_on_messages(transport::Transport& transport, const Schedule* schedule
     const auto& [number, sender, receiver] = key;
     if (e.sent == e.received && e.sent_digest == e.received_digest) continue;
     const Statement& s = plan.statements[static_cast<std::size_t>(number)];
-    const std::string message =
-        e.sent != e.received
-            ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", sender, e.sent, receiver,
-                          e.received)
-            : fmt::format("rank {} and rank {} disagree about the where-bound values of the {} elements between them",
-                          sender, receiver, e.sent);
-    throw error_in(plan, s, {}, "KP-A003",
+    const std::string message = e.sent != e.received
+                                    ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", sender,
+                                                  e.sent, receiver, e.received)
+                                    : fmt::format(
+                                          "rank {} and rank {} disagree about the where-bound values, or the lengths "
+                                          "of the slices, of the {} elements between them",
+                                          sender, receiver, e.sent);
+    throw error_in(plan, s, s.reductions[0].span, "KP-A003",
                    fmt::format("statement {}: {}; {}", s.name, message,
                                s.claimed ? "the claim of corresponding knowledge is wrong"
                                          : "the sizes of its slices must match"));

@@ -166,4 +166,19 @@ std::optional<std::int64_t> element_count_of(const Formula& formula, const Layou
   return out;
 }
 
+std::int64_t element_count_at(const Layout& layout, const Expr& e, const EvaluationContext& context) {
+  if (e.subscripts.empty()) return layout.element_count;
+  std::int64_t out = 1;
+  for (std::size_t d = 0; d < e.subscripts.size(); ++d) {
+    const Subscript& sub = e.subscripts[d];
+    if (!sub.is_slice) continue;
+    const std::int64_t step = sub.step ? evaluate_index(*sub.step, context) : 1;
+    if (step < 1) return -1;  // an error where elements are selected
+    const std::int64_t lo = sub.lo ? evaluate_index(*sub.lo, context) : 0;
+    const std::int64_t hi = sub.hi ? evaluate_index(*sub.hi, context) : layout.shape[d];
+    if (__builtin_mul_overflow(out, slice_range(lo, hi, step).count, &out)) return -1;
+  }
+  return out;
+}
+
 }  // namespace kplan

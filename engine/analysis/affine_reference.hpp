@@ -38,4 +38,7 @@ std::optional<std::vector<std::int64_t>> refine_slices(std::vector<AffineReferen
 std::optional<std::int64_t> element_count_of(const Formula& formula, const Layout& layout, const Expr& e,
                                              const Box& box);
 
+/// The number of elements in one environment, by its slices alone. Throws EvaluationFault.
+std::int64_t element_count_at(const Layout& layout, const Expr& e, const EvaluationContext& context);
+
 }  // namespace kplan

@@ -161,6 +161,14 @@ void Formula::values_at(const Box& box, const std::vector<std::int64_t>& indices
   }
 }
 
+bool Formula::may_divide_by_zero(const Expr& e, const Box& box) const {
+  if (is_single(e, box)) return false;  // evaluated as it is
+  if (e.kind == ExprKind::operation && divides(e.operation) && is_integral(e) &&
+      guarded_range(*e.operands[1], box).contains(0))
+    return true;
+  return std::ranges::any_of(e.operands, [&](const ExprPtr& o) { return may_divide_by_zero(*o, box); });
+}
+
 StridedInterval Formula::guarded_range(const Expr& e, const Box& box) const {
   try {
     return range_of(e, box);
@@ -350,7 +358,11 @@ bool Formula::narrow(const Expr& e, const StridedInterval& wanted, Box& box) con
       return narrow(*e.operands[0], add(wanted, operand_range(1)), box) &&
              narrow(*e.operands[1], add(operand_range(0), negate(wanted)), box);
     case Operation::neg: return narrow(*e.operands[0], negate(wanted), box);
-    case Operation::convert: return e.type == Scalar::boolean || narrow(*e.operands[0], wanted, box);
+    case Operation::convert: {
+      // Where a value does not fit, several become one: nothing can be said of the operand.
+      const StridedInterval r = operand_range(0);
+      return e.type == Scalar::boolean || !(clamp_to_type(r, e.type) == r) || narrow(*e.operands[0], wanted, box);
+    }
     case Operation::div: {
       const StridedInterval m = operand_range(1);
       if (!m.is_single() || m.lo <= 0) return true;

@@ -18,7 +18,7 @@
 namespace kplan {
 namespace {
 
-constexpr std::int64_t most_message_elements = std::int64_t{1} << 40;
+constexpr std::int64_t most_message_elements = std::int64_t{1} << 40, most_message_bytes = std::int64_t{1} << 36;
 /// Where no closed form is found: environments and elements that are looked at one by one, and those that are kept in a
 /// map.
 constexpr std::int64_t most_listed = std::int64_t{1} << 28, most_sorted = std::int64_t{1} << 22;
@@ -29,12 +29,6 @@ struct TrackSource {
   int number = -1;
 };
 
-std::uint64_t mixed(std::uint64_t h, std::uint64_t v) {
-  h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
-  h *= 0xff51afd7ed558ccdu;
-  return h ^ (h >> 32);
-}
-
 class PatternFinder {
  public:
   PatternFinder(const BoundPlan& bound, const Statement& s)
@@ -42,7 +36,7 @@ class PatternFinder {
         s_(s),
         formula_(Knowing{bound.model.get(), &s, bound.state.size, &bound.state}),
         solver_(formula_),
-        knowledge_(infer_knowledge(*bound.model, s)) {}
+        compares_ends_(may_ends_differ(*bound.model, s)) {}
 
   StatementPattern find() {
     StatementPattern out;
@@ -153,6 +147,10 @@ class PatternFinder {
       bool is_complete = true;
       const auto box =
           solver_.find(outside, formula_.mask_of(decider), bound_.state.rank, std::int64_t{1} << 22, is_complete);
+      if (!is_complete)
+        throw SolverFault{
+            {"KP-A010", "whether this is always a rank of the group takes too long to find out", decider.span},
+            formula_box(bound_.state.rank)};
       if (!box) continue;
       throw SolverFault{rank_outside_group(s_.is_pull ? "receiver" : "sender", formula_.range_of(decider, *box).lo,
                                            bound_.state.size, decider.span),
@@ -177,7 +175,7 @@ class PatternFinder {
         if (!as_sender) check_counts(k, box, peer);
       Segment segment;
       segment.reduction = static_cast<int>(k);
-      if (knowledge_.knowledge == KnowledgeClass::corresponding) segment.digest = digest(r, boxes);
+      if (compares_ends_) segment.digest = digest(k, boxes, as_sender ? &value : nullptr);
       segment.pieces = pieces_of(std::move(boxes), sources);
       for (const Piece& p : segment.pieces) segment.element_count += p.element_count();
       if (segment.element_count > most_message_elements)
@@ -185,6 +183,13 @@ class PatternFinder {
             {"KP-A011", fmt::format("one message would have {} elements, at most 2^40 are sent", segment.element_count),
              r.span},
             formula_box(peer)};
+      if (static_cast<Wide>(segment.element_count) * static_cast<std::int64_t>(r.value_type.size_bytes) >
+          most_message_bytes)
+        throw SolverFault{{"KP-A011",
+                           fmt::format("one message would have {} elements of {} bytes, at most 64 GiB are sent",
+                                       segment.element_count, r.value_type.size_bytes),
+                           r.span},
+                          formula_box(peer)};
       if (segment.element_count > 0) flows[peer].segments.push_back(std::move(segment));
     }
   }
@@ -356,29 +361,52 @@ class PatternFinder {
   /// compiled.
   void check_counts(std::size_t k, const Box& box, std::int64_t sender) {
     const Reduction& r = s_.reductions[k];
-    const PlanModel& plan = *bound_.model;
     const auto elements = elements_read(*r.value);
     if (!has_many(*r.place) && std::ranges::none_of(elements, [&](const Expr* e) { return has_many(*e); })) return;
-    const auto place =
-        element_count_of(formula_, bound_.state.layouts[static_cast<std::size_t>(r.place->id)], *places_[k], box);
-    if (!place) return;
-    std::int64_t value = 1;
+    if (std::ranges::any_of(elements, [&](const Expr* e) { return has_private_count(*bound_.model, *e); })) return;
+    std::vector<const Expr*> values;
     for (const Expr* e : elements) {
-      if (has_private_count(plan, *e)) return;
       kept_.push_back(with_rank(std::make_shared<const Expr>(*e), sender));
-      const auto count =
-          element_count_of(formula_, layouts_at(sender)[static_cast<std::size_t>(e->id)], *kept_.back(), box);
-      if (!count) return;
-      if (*count != 1 && value != 1 && *count != value)
-        throw SolverFault{
-            {"KP-P058", fmt::format("slices of {} and of {} elements stand in one value", value, *count), e->span},
-            box};
-      if (*count != 1) value = *count;
+      values.push_back(kept_.back().get());
     }
-    if (*place != value)
+    const Layout& place_layout = bound_.state.layouts[static_cast<std::size_t>(r.place->id)];
+    const std::vector<Layout>& value_layouts = layouts_at(sender);
+    const auto place = element_count_of(formula_, place_layout, *places_[k], box);
+    std::vector<std::int64_t> counts;
+    for (const Expr* e : values) {
+      const auto count = element_count_of(formula_, value_layouts[static_cast<std::size_t>(e->id)], *e, box);
+      if (count) counts.push_back(*count);
+    }
+    if (place && counts.size() == values.size()) return conform(r, *place, counts, box);
+    // No closed form: environment by environment.
+    prepare_state();
+    spend(box, most_listed);
+    each_environment(box, [&](const std::vector<std::int64_t>& indices) {
+      formula_.values_at(box, indices, state_, variables_);
+      const EvaluationContext context{.state = &state_, .variables = variables_.data()};
+      counts.clear();
+      for (const Expr* e : values)
+        counts.push_back(element_count_at(value_layouts[static_cast<std::size_t>(e->id)], *e, context));
+      conform(r, element_count_at(place_layout, *places_[k], context), counts, single(box, indices));
+      return true;
+    });
+  }
+
+  /// All slices of a value are of one length (or of one element), and the place of the same.
+  static void conform(const Reduction& r, std::int64_t place, const std::vector<std::int64_t>& counts, const Box& box) {
+    std::int64_t value = 1;
+    for (const std::int64_t count : counts) {
+      if (count < 0) return;  // an error of its own, met where elements are selected
+      if (count != 1 && value != 1 && count != value)
+        throw SolverFault{
+            {"KP-P058", fmt::format("slices of {} and of {} elements stand in one value", value, count), r.value->span},
+            box};
+      if (count != 1) value = count;
+    }
+    if (place >= 0 && place != value)
       throw SolverFault{{"KP-P059",
                          fmt::format("a value of {} element{} does not conform to a place of {} element{}", value,
-                                     value == 1 ? "" : "s", *place, *place == 1 ? "" : "s"),
+                                     value == 1 ? "" : "s", place, place == 1 ? "" : "s"),
                          r.span},
                         box};
   }
@@ -395,11 +423,12 @@ class PatternFinder {
     return layouts;
   }
 
-  /// For claims: what both ends of a message must agree on beyond the number of elements, the where-bound values that
-  /// the place uses.
-  std::uint64_t digest(const Reduction& r, const std::vector<Box>& boxes) {
+  /// What both ends of a message must agree on: the elements of each environment, in order, and the where-bound values
+  /// that the end which does not evaluate the where-list uses. `value`: at the sender.
+  std::uint64_t digest(std::size_t k, const std::vector<Box>& boxes, const ValueForm* value) {
+    const Reduction& r = s_.reductions[k];
     std::set<int> used;
-    visit(*r.place, [&](const Expr& e) {
+    visit(s_.is_pull ? *r.value : *r.place, [&](const Expr& e) {
       if (e.kind == ExprKind::variable) used.insert(e.id);
     });
     prepare_state();
@@ -408,9 +437,18 @@ class PatternFinder {
       spend(box, most_sorted);
       each_environment(box, [&](const std::vector<std::int64_t>& indices) {
         formula_.values_at(box, indices, state_, variables_);
+        const EvaluationContext context{.state = &state_, .variables = variables_.data()};
+        std::int64_t count = 1;
+        const auto counted = [&](const Expr& e) {
+          const std::int64_t c = element_count_at(bound_.state.layouts[static_cast<std::size_t>(e.id)], e, context);
+          if (c != 1) count = c;
+        };
+        if (!value) counted(*places_[k]);
+        else
+          for (const Expr* e : value->elements) counted(*e);
         std::vector<std::int64_t> key;
         for (std::size_t n = 0; n < indices.size(); ++n) key.push_back(box.positions[n][indices[n]]);
-        std::uint64_t h = 1;
+        std::uint64_t h = static_cast<std::uint64_t>(count);
         for (const int v : used)
           h = mixed(mixed(h, variables_[static_cast<std::size_t>(v)].bits[0]),
                     variables_[static_cast<std::size_t>(v)].bits[1]);
@@ -427,7 +465,7 @@ class PatternFinder {
   const Statement& s_;
   Formula formula_;
   Solver solver_;
-  Knowledge knowledge_;
+  bool compares_ends_;
   std::vector<ExprPtr> places_;
   std::vector<ExprPtr> kept_;  ///< the formula remembers expressions by address
   std::map<std::int64_t, std::vector<Layout>> layouts_;
@@ -447,34 +485,60 @@ StatementPattern find_pattern(const BoundPlan& bound, const Statement& s) {
   }
 }
 
+std::uint64_t mixed(std::uint64_t h, std::uint64_t v) {
+  h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
+  h *= 0xff51afd7ed558ccdu;
+  return h ^ (h >> 32);
+}
+
+bool may_ends_differ(const PlanModel& plan, const Statement& s) {
+  if (infer_knowledge(plan, s).knowledge != KnowledgeClass::global) return true;
+  bool out = false;
+  for (const Reduction& r : s.reductions)
+    for (const Expr* side : {r.place.get(), r.value.get()})
+      visit(*side, [&](const Expr& e) {
+        out = out || (e.kind == ExprKind::element && !e.is_index && has_private_count(plan, e));
+      });
+  return out;
+}
+
 std::string environment_at(const BoundPlan& bound, const Statement& s, std::int64_t sender, int reduction,
                            std::int64_t offset_bytes, int occurrence) {
   PatternFinder finder(bound, s);
   std::string out;
   const auto k = static_cast<std::size_t>(reduction);
   const Expr& place = *s.reductions[k].place;
-  finder.each_received(k, [&](std::int64_t peer, const Box& box) {
-    if (peer != sender || !out.empty()) return;
-    each_environment(box, [&](const std::vector<std::int64_t>& indices) {
-      std::vector<ScalarValue> variables;
-      for (const std::int64_t element : finder.place_at(k, box, indices, variables)) {
-        if (element * static_cast<std::int64_t>(place.element_bytes) +
-                static_cast<std::int64_t>(place.field_offset_bytes) !=
-            offset_bytes)
-          continue;
-        if (occurrence-- > 0) continue;
-        out = environment_text(s, variables, static_cast<int>(variables.size()));
-        return false;
-      }
-      return true;
+  try {
+    finder.each_received(k, [&](std::int64_t peer, const Box& box) {
+      if (peer != sender || !out.empty()) return;
+      each_environment(box, [&](const std::vector<std::int64_t>& indices) {
+        std::vector<ScalarValue> variables;
+        for (const std::int64_t element : finder.place_at(k, box, indices, variables)) {
+          if (element * static_cast<std::int64_t>(place.element_bytes) +
+                  static_cast<std::int64_t>(place.field_offset_bytes) !=
+              offset_bytes)
+            continue;
+          if (occurrence-- > 0) continue;
+          out = environment_text(s, variables, static_cast<int>(variables.size()));
+          return false;
+        }
+        return true;
+      });
     });
-  });
+  } catch (const SolverFault&) {
+    // The message does without the environment.
+  }
   return out;
 }
 
 std::vector<EnvironmentKey> environment_keys(const BoundPlan& bound, const Statement& s, std::int64_t sender,
                                              int reduction) {
-  return PatternFinder(bound, s).keys(static_cast<std::size_t>(reduction), sender);
+  PatternFinder finder(bound, s);
+  try {
+    return finder.keys(static_cast<std::size_t>(reduction), sender);
+  } catch (const SolverFault& f) {
+    finder.rethrow(f);
+  }
 }
 
 }  // namespace kplan

@@ -44,6 +44,13 @@ struct StatementPattern {
   std::vector<Flow> receives;
 };
 
+/// Whether what one end of a message expects may hang on data that the other end does not know: a claim, or slices by
+/// private names. Then segments have digests, and the ends compare them.
+bool may_ends_differ(const PlanModel& plan, const Statement& s);
+
+/// One step of a digest.
+std::uint64_t mixed(std::uint64_t h, std::uint64_t v);
+
 /// Works out the pattern of a global or corresponding statement for the rank of `bound.state`. Throws PlanError that
 /// names the environment. Cost: grows with what this rank moves; see solver.hpp.
 StatementPattern find_pattern(const BoundPlan& bound, const Statement& s);

@@ -8,7 +8,8 @@
 namespace kplan {
 namespace {
 
-constexpr std::int64_t most_boxes = std::int64_t{1} << 26;
+constexpr std::int64_t most_boxes = std::int64_t{1} << 24;
+constexpr std::size_t most_solutions = std::size_t{1} << 21;
 constexpr int most_narrowing_rounds = 4;
 constexpr std::int64_t most_directions = 8;
 
@@ -77,7 +78,7 @@ struct Solver::Search {
       return true;
     }
     const StridedInterval a = formula.range_of(*c.set.first, box), b = formula.range_of(*c.set.last, box);
-    set.hull = unite(StridedInterval::between(a.lo, a.hi), StridedInterval::between(b.lo, b.hi));
+    set.hull = StridedInterval::between(std::min(a.lo, b.lo), std::max(a.hi, b.hi));
     const StridedInterval step = c.set.step ? formula.range_of(*c.set.step, box) : StridedInterval::single(1);
     return !(step.lo > 0 && a.lo > b.hi);
   }
@@ -85,8 +86,13 @@ struct Solver::Search {
   /// One pass over the where-list. False when no environment of the box passes. `needs`: what must be split.
   bool constrain(Box& box, Formula::Mask& needs) const {
     for (const Clause& c : s.clauses) {
-      if (c.kind == ClauseKind::binding) continue;
       try {
+        if (c.kind == ClauseKind::binding) {
+          // Used or not, it is evaluated: a divisor that may be zero is looked into.
+          formula.range_of(*c.expression, box);
+          if (formula.may_divide_by_zero(*c.expression, box)) needs |= formula.mask_of(*c.expression);
+          continue;
+        }
         if (c.kind == ClauseKind::generator) {
           if (!settle(c, box, needs)) return false;
           continue;
@@ -185,12 +191,16 @@ std::vector<Solution> Solver::solve(const Question& q) const {
     const std::int64_t peer = i_decide ? formula_.range_of(other, box).lo : formula_.range_of_number(0, box).lo;
     if (peer < 0 || peer >= size)
       throw SolverFault{rank_outside_group(s.is_pull ? "sender" : "receiver", peer, size, other.span), box};
+    if (out.size() == most_solutions)
+      throw SolverFault{
+          {"KP-A010", fmt::format("the where-list falls apart into more than {} pieces", most_solutions), other.span},
+          box};
     out.push_back({peer, box});
     return true;
   };
   search.run(search.start(i_decide ? std::optional(q.me) : std::nullopt));
   if (search.is_exhausted)
-    throw SolverFault{{"KP-A010", "the where-list falls apart into more than 2^26 pieces",
+    throw SolverFault{{"KP-A010", "the where-list takes more than 2^24 steps to solve",
                        s.clauses.empty() ? Span{} : s.clauses[0].span},
                       search.start(q.me)};
   return out;

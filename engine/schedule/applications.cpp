@@ -13,6 +13,7 @@ namespace kplan {
 namespace {
 
 constexpr std::int64_t alignment_bytes = 16;
+constexpr std::int64_t most_stamped = std::int64_t{1} << 30;
 constexpr std::int64_t most_dense_slots = std::int64_t{1} << 28;
 
 std::int64_t aligned(std::int64_t v) { return (v + alignment_bytes - 1) / alignment_bytes * alignment_bytes; }
@@ -51,10 +52,12 @@ class Ordering {
         for (Transfer& t : m.transfers) t.is_assign = t.is_assign || s_.is_fresh;
       return std::move(out_);
     }
+    limit();
     stamp(/*checks=*/true);
     interleave();
     if (s_.is_fresh) split_first();
-    out_.is_in_sender_order = meets_twice_ && !s_.is_any_order;
+    // `fresh` must know who is first.
+    out_.is_in_sender_order = meets_twice_ && (!s_.is_any_order || s_.is_fresh);
     return std::move(out_);
   }
 
@@ -70,7 +73,7 @@ class Ordering {
       out.bytes = aligned(out.bytes);
       out.element_count += segment.element_count;
       out.payload_bytes += segment.element_count * element_bytes;
-      out.digest ^= segment.digest;
+      out.digest = mixed(mixed(out.digest, static_cast<std::uint64_t>(segment.reduction)), segment.digest);
       for (const Piece& piece : segment.pieces) {
         Transfer t{segment.reduction, piece, r.is_assign, true};
         add_message_track(t.piece, out.bytes, element_bytes);
@@ -79,6 +82,16 @@ class Ordering {
       }
     }
     return out;
+  }
+
+  /// What cannot be seen from strides is looked at place by place.
+  void limit() const {
+    std::int64_t count = 0;
+    for (const Message& m : out_.messages) count += m.element_count;
+    if (count > most_stamped)
+      throw error_in(*bound_.model, s_, s_.reductions[0].span, "KP-A011",
+                     fmt::format("rank {} receives {} elements into places that may meet, at most {} are looked at",
+                                 bound_.state.rank, count, most_stamped));
   }
 
   bool are_surely_distinct() const {
@@ -180,7 +193,7 @@ class Ordering {
   /// Where reductions of one message meet in a place, they are applied environment by environment, not one after the
   /// other.
   void interleave() {
-    if (s_.is_any_order) return;
+    if (s_.is_any_order && !s_.is_fresh) return;
     for (const auto& [flow, yes] : interleaved_) {
       Message& m = out_.messages[flow];
       std::vector<Item> items;

@@ -53,19 +53,6 @@ void refuse(const PlanModel& plan, const Statement& s, const Knowledge& knowledg
                   fmt::format("operators registered as C++ functions are not run yet; `{}` is one", r.operator_name));
 }
 
-/// Whether what one end of a message expects may hang on data that the other end does not know: a claim, or slices by
-/// private names.
-bool may_ends_differ(const PlanModel& plan, const Statement& s, const Knowledge& knowledge) {
-  if (knowledge.knowledge != KnowledgeClass::global) return true;
-  bool out = false;
-  for (const Reduction& r : s.reductions)
-    for (const Expr* side : {r.place.get(), r.value.get()})
-      visit(*side, [&](const Expr& e) {
-        out = out || (e.kind == ExprKind::element && !e.is_index && has_private_count(plan, e));
-      });
-  return out;
-}
-
 /// The messages that the flows make at the sender.
 Message sent_message(const Statement& s, const Flow& flow) {
   Message out;
@@ -76,7 +63,7 @@ Message sent_message(const Statement& s, const Flow& flow) {
     out.bytes = (out.bytes + 15) / 16 * 16;
     out.element_count += segment.element_count;
     out.payload_bytes += segment.element_count * element_bytes;
-    out.digest ^= segment.digest;
+    out.digest = mixed(mixed(out.digest, static_cast<std::uint64_t>(segment.reduction)), segment.digest);
     for (const Piece& piece : segment.pieces) {
       Transfer t{segment.reduction, piece, true, true};
       add_message_track(t.piece, out.bytes, element_bytes);
@@ -96,7 +83,7 @@ StatementSchedule schedule_statement(const BoundPlan& bound, std::size_t number)
   out.knowledge = infer_knowledge(plan, s);
   refuse(plan, s, out.knowledge);
   StatementPattern pattern = find_pattern(bound, s);
-  out.compares_ends = may_ends_differ(plan, s, out.knowledge);
+  out.compares_ends = may_ends_differ(plan, s);
   const Touched touched = touched_by(s);
   out.reads_what_it_writes = meet(touched.reads, touched.writes);
   Applications applications = order_applications(bound, s, pattern.receives);
@@ -107,7 +94,9 @@ StatementSchedule schedule_statement(const BoundPlan& bound, std::size_t number)
     (flow.peer == bound.state.rank ? out.local_send : out.sends).push_back(sent_message(s, flow));
   const std::int64_t sent = out.local_send.empty() ? 0 : out.local_send[0].element_count,
                      received = out.local_receive.empty() ? 0 : out.local_receive[0].element_count;
-  if (sent != received)
+  const bool differs =
+      !out.local_send.empty() && !out.local_receive.empty() && out.local_send[0].digest != out.local_receive[0].digest;
+  if (sent != received || differs)
     throw error_in(plan, s, s.reductions[0].span, "KP-P059",
                    fmt::format("values of {} elements do not conform to places of {} elements, both on rank {}", sent,
                                received, bound.state.rank));

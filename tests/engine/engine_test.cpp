@@ -213,7 +213,8 @@ TEST_CASE("a wrong claim of corresponding knowledge is an error that says who di
       engine.compile(plan, {{"stride", engine.rank() == 0 ? 6 : 7}});
     });
     for (const auto& m : messages)
-      CHECK_THAT(m, Catch::Contains("disagree about the where-bound values of the 2 elements") &&
+      CHECK_THAT(m, Catch::Contains(
+                        "disagree about the where-bound values, or the lengths of the slices, of the 2 elements") &&
                         Catch::Contains("[KP-A003]"));
   }
 }

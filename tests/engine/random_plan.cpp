@@ -335,9 +335,10 @@ std::string RandomPlan::to_json() const {
           (text.empty() ? "" : ", ") + fmt::format("{}@{} {} {}@{}", r.place, r.receiver,
                                                    r.op == "assign" ? "<<=" : "<< " + r.op + " <<", r.value, r.sender);
     for (std::size_t c = 0; c < s.clauses.size(); ++c) text += (c ? ", " : " where ") + s.clauses[c];
-    out += fmt::format("{}\n  {{\"communicate\": \"{}\"{}{}{}}}", k ? "," : "", text,
+    out += fmt::format("{}\n  {{\"communicate\": \"{}\"{}{}{}{}}}", k ? "," : "", text,
                        s.is_pull ? ", \"direction\": \"pull\"" : "", s.is_fresh ? ", \"fresh\": true" : "",
-                       s.claims_corresponding ? ", \"knowledge\": \"corresponding\"" : "");
+                       s.claims_corresponding ? ", \"knowledge\": \"corresponding\"" : "",
+                       s.is_any_order ? ", \"order\": \"any\"" : "");
   }
   return out + "]}";
 }

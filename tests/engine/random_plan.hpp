@@ -24,7 +24,7 @@ struct RandomReduction {
 struct RandomStatement {
   std::vector<RandomReduction> reductions;
   std::vector<std::string> clauses;
-  bool is_pull = false, is_fresh = false, claims_corresponding = false;
+  bool is_pull = false, is_fresh = false, is_any_order = false, claims_corresponding = false;
 };
 
 struct RandomBuffer {

@@ -1,0 +1,85 @@
+// Plans at the corners of the language, each against the reference interpreter: what either says or leaves in memory,
+// the other does too.
+#include <catch2/catch.hpp>
+
+#include "random_plan.hpp"
+
+using namespace kplan::test;
+
+namespace {
+
+RandomPlan plan_of(int ranks, std::vector<RandomReduction> reductions, std::vector<std::string> clauses) {
+  RandomPlan out;
+  out.ranks = ranks;
+  out.data_seed = 7;
+  out.buffers = {{"A", "f64", {8}, {}, "", false, false},
+                 {"B", "f64", {8}, {}, "", false, false},
+                 {"index", "i64", {12}, {}, R"("time": "fixed")", true, false}};
+  RandomStatement s;
+  s.reductions = std::move(reductions);
+  s.clauses = std::move(clauses);
+  out.statements = {s};
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("corners of the language agree with the reference interpreter") {
+  const auto agrees = [](const RandomPlan& plan) {
+    const Outcome outcome = compare_with_reference(plan);
+    INFO(plan.to_json() << "\n" << outcome.what);
+    CHECK(outcome.kind != Outcome::Kind::different);
+    return outcome.kind;
+  };
+  const auto runs = [&](const RandomPlan& plan) { CHECK(agrees(plan) == Outcome::Kind::identical); };
+  const auto fails = [&](const RandomPlan& plan) { CHECK(agrees(plan) == Outcome::Kind::both_failed); };
+
+  SECTION("a range whose bounds wait for another variable has all its values") {
+    runs(plan_of(3, {{"A[0]", "0", "sum", "B[0]", "i"}}, {"i in world", "j in range(0 * i + 6)", "j == 1"}));
+    runs(plan_of(3, {{"A[0]", "0", "sum", "B[0]", "i"}}, {"i in world", "j in {i ... i + 5}", "j == 3"}));
+  }
+  SECTION("casts that wrap have several arguments for one value") {
+    runs(plan_of(2, {{"A[k]", "1", "assign", "B[k]", "0"}}, {"k in range(8)", "u8(k + 254) < u8(3)"}));
+    runs(plan_of(2, {{"A[k]", "1", "assign", "B[k]", "0"}}, {"k in range(8)", "i32(k * 1073741824) == 0"}));
+    runs(plan_of(2, {{"A[0]", "0", "sum", "B[0]", "u8(k * 256)"}}, {"k in range(4)"}));
+  }
+  SECTION("slices conform in every environment, not in total") {
+    fails(plan_of(2, {{"A[0:k+1]", "1", "sum", "B[0:2-k]", "0"}}, {"k in {0 ... 1}"}));
+    fails(plan_of(2, {{"A[k]", "1", "sum", "B[0:k]", "0"}}, {"k in {0 ... 2}"}));
+    fails(plan_of(2, {{"A[k*k%5:k*k%5+2]", "1", "sum", "B[0:1]", "0"}}, {"k in {0 ... 2}"}));
+    runs(plan_of(2, {{"A[0:k+1]", "1", "sum", "B[1:k+2]", "0"}}, {"k in {0 ... 3}"}));
+  }
+  SECTION("lengths that hang on private data are compared, by environment") {
+    fails(plan_of(3, {{"A[0:index[k] % 3]", "(rank + 1) % size", "sum", "B[0:2]", "rank"}}, {"k in {0 ... 3}"}));
+  }
+  SECTION("bindings are evaluated, used or not") {
+    fails(plan_of(3, {{"A[0]", "rank", "assign", "B[0]", "rank"}}, {"q = 1 / (rank - 1)"}));
+    fails(plan_of(3, {{"A[0]", "rank", "sum", "B[0]", "rank"}}, {"k in {0 ... 5}", "q = 5 / (k - 3)"}));
+    runs(plan_of(3, {{"A[0]", "rank", "assign", "B[0]", "rank"}}, {"k in {0 ... 5}", "k == 1", "q = 5 / (k - 3)"}));
+  }
+  SECTION("fresh and any order together lose nothing") {
+    RandomPlan plan = plan_of(5, {{"A", "r", "sum", "B", "s"}}, {"s in world", "r in world"});
+    plan.statements[0].is_fresh = plan.statements[0].is_any_order = true;
+    for (int k = 0; k < 20; ++k) runs(plan);
+  }
+  SECTION("operators that meet in one place are applied environment by environment") {
+    runs(plan_of(3, {{"A[0]", "0", "sum", "B[k]", "s"}, {"A[0]", "0", "prod", "B[k]", "s"}},
+                 {"s in world", "k in {0 ... 7}"}));
+  }
+}
+
+TEST_CASE("too many environments to put in order are an error, not the end of the process") {
+  const RandomPlan plan =
+      plan_of(2, {{"A[0]", "1", "sum", "B[0]", "0"}, {"A[0]", "1", "prod", "B[0]", "0"}}, {"k in range(5000000)"});
+  std::string message;
+  try {
+    kplan::transport::run_local(2, [&](std::shared_ptr<kplan::transport::Transport> transport) {
+      kplan::ReferenceRank rank{{kplan::ScalarValue::real(1.5), kplan::ScalarValue::integer(1)}, {}};
+      for (const std::size_t bytes : {64u, 64u, 96u}) rank.buffers.emplace_back(bytes);
+      run_engine(transport, kplan::Plan::parse(plan.to_json()), rank, 1);
+    });
+  } catch (const kplan::Error& e) {
+    message = e.what();
+  }
+  CHECK_THAT(message, Catch::Contains("[KP-A011]"));
+}
