@@ -74,7 +74,21 @@ Message sent_message(const Statement& s, const Flow& flow) {
   return out;
 }
 
-StatementSchedule schedule_statement(const BoundPlan& bound, std::size_t number) {
+}  // namespace
+
+void add_message_track(Piece& piece, std::int64_t offset_bytes, std::int64_t element_bytes) {
+  Track track;
+  track.strides.resize(piece.counts.size());
+  std::int64_t stride = element_bytes;
+  for (std::size_t d = piece.counts.size(); d-- > 0;) {
+    track.strides[d] = stride;
+    stride *= piece.counts[d];
+  }
+  for (std::int64_t o = 0; o < piece.list_length; ++o) track.bases.push_back(offset_bytes + o * stride);
+  piece.tracks.push_back(std::move(track));
+}
+
+StatementSchedule build_statement_schedule(const BoundPlan& bound, std::size_t number) {
   const PlanModel& plan = *bound.model;
   const Statement& s = plan.statements[number];
   StatementSchedule out;
@@ -104,20 +118,6 @@ StatementSchedule schedule_statement(const BoundPlan& bound, std::size_t number)
   return out;
 }
 
-}  // namespace
-
-void add_message_track(Piece& piece, std::int64_t offset_bytes, std::int64_t element_bytes) {
-  Track track;
-  track.strides.resize(piece.counts.size());
-  std::int64_t stride = element_bytes;
-  for (std::size_t d = piece.counts.size(); d-- > 0;) {
-    track.strides[d] = stride;
-    stride *= piece.counts[d];
-  }
-  for (std::int64_t o = 0; o < piece.list_length; ++o) track.bases.push_back(offset_bytes + o * stride);
-  piece.tracks.push_back(std::move(track));
-}
-
 Schedule build_schedule(const BoundPlan& bound) {
   const PlanModel& plan = *bound.model;
   Schedule out;
@@ -126,7 +126,7 @@ Schedule build_schedule(const BoundPlan& bound) {
   out.size = bound.state.size;
   Touched phase;
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
-    out.statements.push_back(schedule_statement(bound, k));
+    out.statements.push_back(build_statement_schedule(bound, k));
     const Touched next = touched_by(plan.statements[k]);
     const bool conflicts =
         meet(next.reads, phase.writes) || meet(next.writes, phase.writes) || meet(next.writes, phase.reads);

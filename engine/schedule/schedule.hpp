@@ -54,6 +54,9 @@ struct Schedule {
 /// Unsupported for what the engine does not run yet. Collective over nobody: a dry run is this.
 Schedule build_schedule(const BoundPlan& bound);
 
+/// The same for one statement alone, whatever the others are.
+StatementSchedule build_statement_schedule(const BoundPlan& bound, std::size_t number);
+
 /// The schedule as a JSON document for people and tests.
 std::string to_json(const Schedule& schedule, const PlanModel& plan);
 

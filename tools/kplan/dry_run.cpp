@@ -1,4 +1,4 @@
-// How it works: each rank's values are bound once, then every statement is scheduled as if it were the plan's only one.
+// How it works: each rank's values are bound once, then every statement is scheduled on its own.
 // What ranks tell each other when a plan is compiled (uniform values, both ends of a message) is compared here among
 // those visited.
 #include "tools/kplan/dry_run.hpp"
@@ -33,13 +33,7 @@ std::vector<StatementNote> notes_of(const PlanModel& plan) {
 }
 
 DryRun::DryRun(const Contents& contents, std::int64_t size)
-    : contents_(contents), size_(size), statements_(notes_of(contents.plan().model())) {
-  for (const Statement& s : contents.plan().model().statements) {
-    auto alone = std::make_shared<PlanModel>(contents.plan().model());
-    alone->statements = {s};
-    alone_.push_back(std::move(alone));
-  }
-}
+    : contents_(contents), size_(size), statements_(notes_of(contents.plan().model())) {}
 
 std::vector<std::optional<StatementSchedule>> DryRun::visit(std::int64_t rank) {
   const std::shared_ptr<const PlanModel> model(std::shared_ptr<const void>(), &contents_.plan().model());
@@ -48,19 +42,15 @@ std::vector<std::optional<StatementSchedule>> DryRun::visit(std::int64_t rank) {
   visited_.push_back(rank);
   std::vector<std::optional<StatementSchedule>> out(statements_.size());
   for (std::size_t k = 0; k < statements_.size(); ++k) {
-    values.bound.model = alone_[k];
     try {
-      out[k] = std::move(build_schedule(values.bound).statements.at(0));
+      out[k] = build_statement_schedule(values.bound, k);
     } catch (const Unsupported& e) {
-      if (statements_[k].not_run.empty()) statements_[k].not_run = bare_reason(e, *alone_[k], alone_[k]->statements[0]);
+      if (statements_[k].not_run.empty()) statements_[k].not_run = bare_reason(e, *model, model->statements[k]);
       continue;
     }
     if (!out[k]->compares_ends) continue;
-    const bool is_claimed = out[k]->knowledge.knowledge == KnowledgeClass::corresponding;
-    for (const Message& m : out[k]->sends)
-      ends_.push_back({k, rank, m.peer, m.element_count, true, is_claimed ? m.digest : 0});
-    for (const Message& m : out[k]->receives)
-      ends_.push_back({k, m.peer, rank, m.element_count, false, is_claimed ? m.digest : 0});
+    for (const Message& m : out[k]->sends) ends_.push_back({k, rank, m.peer, m.element_count, true, m.digest});
+    for (const Message& m : out[k]->receives) ends_.push_back({k, m.peer, rank, m.element_count, false, m.digest});
   }
   return out;
 }

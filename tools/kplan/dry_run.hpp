@@ -45,7 +45,6 @@ class DryRun {
 
   const Contents& contents_;
   std::int64_t size_;
-  std::vector<std::shared_ptr<const PlanModel>> alone_;  ///< the plan with one statement each
   std::vector<StatementNote> statements_;
   std::vector<std::int64_t> visited_;
   std::vector<Fact> facts_;  ///< of the rank visited first
