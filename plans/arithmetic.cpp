@@ -55,7 +55,7 @@ To converted(From x) {
   if constexpr (is_complex_type<From>) {
     if constexpr (is_complex_type<To>) {
       using P = typename To::value_type;
-      return To(static_cast<P>(x.real()), static_cast<P>(x.imag()));
+      return To(converted<P>(x.real()), converted<P>(x.imag()));
     } else if constexpr (std::is_same_v<To, bool>) {
       return x.real() != 0 || x.imag() != 0;
     } else {
@@ -63,7 +63,7 @@ To converted(From x) {
     }
   } else if constexpr (is_complex_type<To>) {
     using P = typename To::value_type;
-    return To(static_cast<P>(x), P(0));
+    return To(converted<P>(x), P(0));
   } else if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
@@ -72,6 +72,8 @@ To converted(From x) {
     if (x >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
     if (x <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
     return static_cast<To>(x);
+  } else if constexpr (std::is_same_v<From, double> && std::is_same_v<To, float>) {
+    return std::isnan(x) ? std::numeric_limits<To>::quiet_NaN() : static_cast<To>(x);
   } else {
     return static_cast<To>(x);
   }

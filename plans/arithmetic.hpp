@@ -1,8 +1,8 @@
 #pragma once
 // The arithmetic of element values: one definition of every operation on every scalar type, total but for zero
 // divisors. Integers wrap, as the machine's do. The reference interpreter and the interpreter of kernels call
-// these functions; compiled kernels must give the same bits. So that they can, add, sub, mul, div and sqrt give one
-// NaN whatever the hardware's would be: quiet, positive, without payload.
+// these functions; compiled kernels must give the same bits. So that they can, add, sub, mul, div, sqrt and f64 to f32
+// give one NaN whatever the hardware's would be: quiet, positive, without payload.
 //
 // Index arithmetic (where-lists, ranks, subscripts) is stricter, overflow is an error there: see evaluate.hpp.
 

@@ -18,11 +18,19 @@ llvm::Type* like(Value* shape, llvm::Type* element) {
 Value* integer(Value* shape, std::int64_t v) { return llvm::ConstantInt::getSigned(shape->getType(), v); }
 Value* zero(Value* shape) { return llvm::Constant::getNullValue(shape->getType()); }
 
+/// The one NaN that arithmetic gives, in place of any other: hardware's depends on the order of operands.
+Value* canonical(Builder& b, Value* x) {
+  return b.CreateSelect(b.CreateFCmpUNO(x, x), llvm::ConstantFP::getQNaN(x->getType()), x);
+}
+
 Value* convert_part(Builder& b, Value* v, Scalar from, Scalar to) {
   llvm::Type* target = like(v, register_type(b.getContext(), to));
   if (from == to) return v;
   if (to == Scalar::boolean) return is_real(from) ? b.CreateFCmpUNE(v, zero(v)) : b.CreateICmpNE(v, zero(v));
-  if (is_real(from) && is_real(to)) return b.CreateFPCast(v, target);
+  if (is_real(from) && is_real(to)) {
+    Value* out = b.CreateFPCast(v, target);
+    return size_of(to) < size_of(from) ? canonical(b, out) : out;
+  }
   if (is_real(from)) {
     const auto id = is_signed_integer(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b.CreateIntrinsic(id, {target, v->getType()}, {v});
@@ -105,11 +113,6 @@ Value* integer_operation(Builder& b, Operation op, Value* x, Value* y, bool is_s
     case Operation::popcount: return b.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, x);
     default: return zero(x);
   }
-}
-
-/// The one NaN that arithmetic gives, in place of any other: hardware's depends on the order of operands.
-Value* canonical(Builder& b, Value* x) {
-  return b.CreateSelect(b.CreateFCmpUNO(x, x), llvm::ConstantFP::getQNaN(x->getType()), x);
 }
 
 Value* real_operation(Builder& b, Operation op, Value* x, Value* y) {
