@@ -14,6 +14,8 @@ inline constexpr std::size_t slot_alignment = 64;
 
 class SlotMemory {
  public:
+  /// No memory.
+  SlotMemory() = default;
   /// Errors: std::bad_alloc.
   SlotMemory(std::size_t capacity_bytes, int slots) {
     constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;

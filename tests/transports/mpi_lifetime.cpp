@@ -1,11 +1,11 @@
 // Programs whose transports and MPI begin and end in every order; each must end by itself with status 0. Named by the
 // argument: `world` lets kplan initialise and finalise; `finalize_first` finalises under open channels with receives
-// started and messages that nobody took; `leave` ends ranks at different times.
+// started and messages that nobody took, and under exchanges in flight; `leave` ends ranks at different times.
 #include <cstdio>
 #include <cstring>
 
 #include "kplan/mpi.hpp"
-#include "tests/transports/ranks.hpp"
+#include "tests/transports/letters.hpp"
 
 using namespace kplan::tests;
 
@@ -15,6 +15,18 @@ bool is_finalized() {
   int is_so = 0;
   MPI_Finalized(&is_so);
   return is_so != 0;
+}
+
+/// A small and a large letter from each rank to the next, which nobody takes.
+std::unique_ptr<Correspondent> begin_in_vain(Transport& transport, Sources sources) {
+  auto own = std::make_unique<Correspondent>(transport);
+  Mail mail{1, {}};
+  for (int from = 0; from < transport.size(); ++from) {
+    mail.letters.push_back({from, (from + 1) % transport.size(), 10});
+    if (sources == Sources::unknown) mail.letters.push_back({from, (from + 1) % transport.size(), 1 << 20});
+  }
+  own->begin(mail, sources);
+  return own;
 }
 
 void world() {
@@ -49,6 +61,9 @@ void finalize_first() {
     send(*transport, *channels[0][0], 0, 100, 1);
     send(*transport, *channels[1][0], 0, 1 << 20, 1);
   }
+  const auto exchange = begin_in_vain(*transport, Sources::unknown);
+  const auto other_exchange = begin_in_vain(*transport, Sources::known);
+  if (transport->rank() % 2 != 0) (void)exchange->exchange().is_complete();
   MPI_Finalize();
   bool is_refused = false;
   try {
@@ -57,10 +72,18 @@ void finalize_first() {
     is_refused = true;
   }
   claim(is_refused, "a transport cannot be used after MPI");
+  is_refused = false;
+  try {
+    (void)exchange->exchange().is_complete();
+  } catch (const kplan::TransportError&) {
+    is_refused = true;
+  }
+  claim(is_refused, "an exchange in flight cannot be used after MPI");
 }
 
 void leave() {
   MPI_Init(nullptr, nullptr);
+  std::unique_ptr<Correspondent> exchange;  // its letters outlive the transport
   {
     auto transport = kplan::transport::mpi(MPI_COMM_WORLD);
     if (transport->size() > 1) {
@@ -68,6 +91,9 @@ void leave() {
       send(*transport, *channels[0], 0, 1 << 20, 1);
       if (transport->rank() % 2 == 0) receive(*transport, *channels[1], 0, 1 << 20, 1);
     }
+    exchange = begin_in_vain(*transport, Sources::unknown);
+    if (transport->rank() % 2 != 0) (void)exchange->exchange().is_complete();
+    exchange->give_up();
   }
   MPI_Finalize();
 }

@@ -4,44 +4,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/transports/ranks.hpp"
+#include "tests/transports/limited_ranks.hpp"
 #include "transports/mpi/message_type.hpp"
-#include "transports/mpi/transport.hpp"
 
 using namespace kplan::tests;
 using namespace kplan::transport::mpi_backend;
 using namespace std::chrono_literals;
-
-namespace {
-
-/// Runs `body` on a transport over the first `ranks` processes with lowered limits.
-void on_limited_ranks(int ranks, Limits limits, const std::function<void(Transport&)>& body) {
-  on_ranks(ranks, [&](Transport& transport) {
-    MPI_Group all = MPI_GROUP_NULL;
-    MPI_Group some = MPI_GROUP_NULL;
-    MPI_Comm comm = MPI_COMM_NULL;
-    int range[1][3] = {{0, transport.size() - 1, 1}};
-    MPI_Comm_group(MPI_COMM_WORLD, &all);
-    MPI_Group_range_incl(all, 1, range, &some);
-    MPI_Comm_create_group(MPI_COMM_WORLD, some, 0, &comm);
-    MPI_Group_free(&some);
-    MPI_Group_free(&all);
-    body(*make_transport(comm, limits, nullptr));
-    MPI_Comm_free(&comm);
-  });
-}
-
-template <class Call>
-std::string code_of(Call call) {
-  try {
-    call();
-  } catch (const kplan::Error& error) {
-    return error.code();
-  }
-  return "no error";
-}
-
-}  // namespace
 
 TEST_CASE("a type of any number of bytes has that size and extent") {
   for (const int max_count : {7, 100, 2147483647}) {

@@ -1,10 +1,12 @@
 // How it works: each rank's transport is a view of the world they share. To open channels, the ranks exchange what they
-// want, the sender of each channel makes its ring, and after a second exchange the receivers fetch them.
+// want, the sender of each channel makes its ring, and after a second exchange the receivers fetch them. A sparse
+// exchange is opened without waiting for anyone: the first rank to come makes its board.
 #include "kplan/transport.hpp"
 
 #include <exception>
 
 #include "transports/codes.hpp"
+#include "transports/local/sparse_exchange.hpp"
 #include "transports/local/world.hpp"
 #include "transports/matching.hpp"
 #include "transports/pause.hpp"
@@ -28,6 +30,9 @@ class LocalTransport final : public Transport {
   }
 
   std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
+  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point) override {
+    return sparse_exchange(world_->board(opened_exchanges_++), rank_);
+  }
 
   void progress() override {}  // the other threads move what there is to move
   void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
@@ -37,6 +42,7 @@ class LocalTransport final : public Transport {
  private:
   std::shared_ptr<World> world_;
   int rank_;
+  std::uint64_t opened_exchanges_ = 0;
   bool is_oversubscribed_;
 };
 

@@ -99,4 +99,18 @@ std::shared_ptr<Ring> World::take(const RingName& name) {
   return ring;
 }
 
+std::shared_ptr<Board> World::board(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  WaitingBoard& waiting = boards_[number];
+  if (!waiting.board) waiting.board = std::make_shared<Board>(size());
+  std::shared_ptr<Board> board = waiting.board;
+  if (++waiting.fetched == size()) boards_.erase(number);
+  return board;
+}
+
+std::size_t World::waiting_boards() const {
+  const std::lock_guard lock(mutex_);
+  return boards_.size();
+}
+
 }  // namespace kplan::transport::local_backend

@@ -1,6 +1,6 @@
 #pragma once
-// What the ranks of a local world share: who is still there, the collective call in progress, and the rings on their
-// way from the rank that made them to the rank at the other end.
+// What the ranks of a local world share: who is still there, the collective call in progress, the rings on their way
+// from the rank that made them to the rank at the other end, and the boards that some ranks have not yet fetched.
 
 #include <atomic>
 #include <condition_variable>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kplan/transport.hpp"
+#include "transports/local/board.hpp"
 #include "transports/local/channel.hpp"
 
 namespace kplan::transport::local_backend {
@@ -37,6 +38,11 @@ class World {
   void offer(const RingName& name, std::shared_ptr<Ring> ring);
   std::shared_ptr<Ring> take(const RingName& name);
 
+  /// The board of the sparse exchange object that every rank opens as its `number`th; each rank fetches it once.
+  std::shared_ptr<Board> board(std::uint64_t number);
+  /// How many boards wait for ranks to fetch them.
+  std::size_t waiting_boards() const;
+
  private:
   std::vector<int> missing() const;
   void complete();
@@ -54,6 +60,11 @@ class World {
   std::shared_ptr<const std::vector<std::string>> gathered_;  // of the generation before
   std::string given_up_;                                      // why no collective call can succeed any more
   std::map<RingName, std::shared_ptr<Ring>> rings_;
+  struct WaitingBoard {
+    std::shared_ptr<Board> board;
+    int fetched = 0;
+  };
+  std::map<std::uint64_t, WaitingBoard> boards_;
 };
 
 }  // namespace kplan::transport::local_backend

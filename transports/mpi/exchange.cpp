@@ -1,5 +1,6 @@
-// How it works: non-blocking calls, polled until the deadline. The buffers of a call that did not end are leaked, since
-// MPI may still write them.
+// How it works: non-blocking calls, polled until the deadline. Sparse exchanges in flight are moved on meanwhile, since
+// a rank that this one waits for may be waiting for them. The buffers of a call that did not end are leaked, since MPI
+// may still write them.
 #include "transports/mpi/exchange.hpp"
 
 #include <cstdint>
@@ -13,13 +14,15 @@ namespace kplan::transport::mpi_backend {
 namespace {
 
 /// Whether all requests ended before the deadline.
-bool wait_all(std::vector<MPI_Request>& requests, Clock::time_point deadline) {
+bool wait_all(World& world, std::vector<MPI_Request>& requests, Clock::time_point deadline) {
   for (unsigned idle = 0;; ++idle) {
     int is_done = 0;
     check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &is_done, MPI_STATUSES_IGNORE),
           "MPI_Testall");
     if (is_done != 0) return true;
     if (Clock::now() >= deadline) return false;
+    world.note_driven();
+    world.drive();
     pause_thread(idle, true);
   }
 }
@@ -78,7 +81,13 @@ std::vector<std::string> allgather(World& world, std::string_view mine, Clock::t
   const Clock::time_point begin = Clock::now();
   auto g = std::make_unique<Gathering>();
   const auto wait = [&] {
-    if (wait_all(g->requests, deadline)) return;
+    try {
+      if (wait_all(world, g->requests, deadline)) return;
+    } catch (...) {
+      (void)g.release();
+      world.taint();
+      throw;
+    }
     (void)g.release();
     give_up(world, Clock::now() - begin);
   };
@@ -105,7 +114,7 @@ void warm(World& world, const std::vector<int>& receivers, const std::vector<int
     requests.push_back(MPI_REQUEST_NULL);
     check(MPI_Isend(nullptr, 0, MPI_BYTE, receiver, tag_of_warming, world.comm(), &requests.back()), "MPI_Isend");
   }
-  if (!wait_all(requests, deadline)) give_up(world, Clock::now() - begin);
+  if (!wait_all(world, requests, deadline)) give_up(world, Clock::now() - begin);
 }
 
 }  // namespace kplan::transport::mpi_backend

@@ -5,6 +5,14 @@ namespace kplan::transport::mpi_backend {
 
 inline constexpr int tag_of_nothing = 0;     ///< no message has it: probing for it only drives MPI
 inline constexpr int tag_of_warming = 1;     ///< empty messages that set up connections
-inline constexpr int first_channel_tag = 2;  ///< up to the largest tag, one a channel
+inline constexpr int first_channel_tag = 2;  ///< up to the largest tag, one a channel and four an exchange
+
+/// The tags of a sparse exchange object, counted from its first one.
+namespace exchange_tags {
+inline constexpr int unexpected = 0;  ///< and 1: letters to ranks that do not know of them, in even and odd exchanges
+inline constexpr int expected = 2;    ///< letters to ranks that know of them
+inline constexpr int barrier = 3;
+inline constexpr int count = 4;
+}  // namespace exchange_tags
 
 }  // namespace kplan::transport::mpi_backend

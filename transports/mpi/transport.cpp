@@ -1,7 +1,8 @@
 // How it works: a channel's tag is the number of tags used before this call of open plus the channel's lane among those
-// of its two ranks; every rank counts the same, since all see all ends. Tags are never used twice, because closing is
-// local and a late message must not meet a new channel: when they run out, all ranks go on with a new duplicate of the
-// communicator, and the old one lives until its last channel closes.
+// of its two ranks; every rank counts the same, since all see all ends. A sparse exchange gets its tags by the same
+// count, without a message. Tags are never used twice, because closing is local and a late message must not meet a new
+// channel: when they run out, all ranks go on with a new duplicate of the communicator, and the old one lives until its
+// last channel or exchange closes.
 #include "transports/mpi/transport.hpp"
 
 #include <exception>
@@ -11,6 +12,7 @@
 #include "transports/matching.hpp"
 #include "transports/mpi/channel.hpp"
 #include "transports/mpi/exchange.hpp"
+#include "transports/mpi/sparse_exchange.hpp"
 #include "transports/mpi/tags.hpp"
 #include "transports/pause.hpp"
 
@@ -37,11 +39,14 @@ class MpiTransport final : public Transport {
   int size() const override { return world_->size(); }
   std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) override;
   std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
+  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) override;
   void progress() override { world_->drive(); }
   void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
   std::optional<int> dead() override { return std::nullopt; }  // MPI tells of no death
 
  private:
+  void require_usable() const;
+  int tags_left() const { return world_->limits().max_tag - next_tag_ + 1; }
   int reserve_tags(int count);
   void warm_peers(std::span<const ChannelSpec> specs, Clock::time_point deadline);
 
@@ -52,13 +57,17 @@ class MpiTransport final : public Transport {
   bool has_failed_ = false;
 };
 
-std::vector<std::string> MpiTransport::allgather(std::string_view mine, Clock::time_point deadline) {
+void MpiTransport::require_usable() const {
   if (has_failed_ || !world_->is_open())
     throw TransportError(codes::unusable, has_failed_ ? "a collective call after one that failed; make a new transport"
                                                       : "a collective call after MPI was finalised; finalise later");
+}
+
+std::vector<std::string> MpiTransport::allgather(std::string_view mine, Clock::time_point deadline) {
+  require_usable();
   try {
     return mpi_backend::allgather(*world_, mine, deadline);
-  } catch (const Error&) {
+  } catch (...) {
     has_failed_ = true;
     throw;
   }
@@ -70,8 +79,8 @@ int MpiTransport::reserve_tags(int count) {
   if (count > max_tag - first_channel_tag + 1)
     throw TransportError(codes::too_large, std::to_string(count) + " channels between two ranks; mpi has tags for " +
                                                std::to_string(max_tag - first_channel_tag + 1));
-  if (count > max_tag - next_tag_ + 1) {
-    world_ = std::make_shared<World>(world_->comm(), world_->limits(), world_->session());
+  if (count > tags_left()) {
+    world_ = std::make_shared<World>(world_->comm(), world_->limits(), world_->session(), world_->in_flight());
     is_warm_to_.clear();
     is_warm_from_.clear();
     next_tag_ = first_channel_tag;
@@ -113,6 +122,13 @@ std::vector<std::unique_ptr<Channel>> MpiTransport::open(std::span<const Channel
   agree(*this, problem, deadline);  // every receive is started when the first message is sent
   warm_peers(specs, deadline);
   return channels;
+}
+
+std::unique_ptr<SparseExchange> MpiTransport::open_exchange(Clock::time_point deadline) {
+  require_usable();
+  // Duplicating blocks and moves nothing on, so all ranks should have come to it.
+  if (tags_left() < exchange_tags::count) (void)allgather({}, deadline);
+  return sparse_exchange(world_, reserve_tags(exchange_tags::count));
 }
 
 }  // namespace

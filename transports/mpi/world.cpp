@@ -5,6 +5,7 @@
 // nobody in Open MPI and MPICH, which is what the standard expects of it (MPI-3.1, 6.4.3).
 #include "transports/mpi/world.hpp"
 
+#include <algorithm>
 #include <climits>
 #include <mutex>
 #include <utility>
@@ -55,8 +56,8 @@ int largest_tag() {
 
 }  // namespace
 
-World::World(MPI_Comm parent, Limits limits, std::shared_ptr<Session> session)
-    : limits_(limits), session_(std::move(session)) {
+World::World(MPI_Comm parent, Limits limits, std::shared_ptr<Session> session, std::shared_ptr<InFlightList> in_flight)
+    : limits_(limits), session_(std::move(session)), in_flight_(std::move(in_flight)) {
   if (limits_.max_tag == 0) limits_.max_tag = largest_tag();
   if (limits_.max_count == 0) limits_.max_count = INT_MAX;
   check(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
@@ -74,12 +75,21 @@ World::~World() {
   if (is_open() && is_mpi_up()) shut();
 }
 
+void World::remove_in_flight(InFlight* exchange) {
+  const auto found = std::find(in_flight_->begin(), in_flight_->end(), exchange);
+  if (found == in_flight_->end()) return;
+  *found = in_flight_->back();
+  in_flight_->pop_back();
+}
+
 void World::adopt(std::vector<MPI_Request> requests, SlotMemory memory) {
   taint();
   orphans_.push_back({std::move(requests), std::move(memory)});
 }
 
 void World::drive() {
+  // From the end, since one that takes itself off the list puts the last one in its place.
+  for (std::size_t i = in_flight_->size(); i-- > 0;) (*in_flight_)[i]->move_on();
   if (std::exchange(is_driven_, false)) return;
   int is_there = 0;
   check(MPI_Iprobe(rank_, tag_of_nothing, comm_, &is_there, MPI_STATUS_IGNORE), "MPI_Iprobe");
@@ -102,6 +112,13 @@ void World::settle(Clock::time_point deadline) {
   }
 }
 
+/// Whether something has come that nobody took.
+bool World::holds_messages() const {
+  int is_there = 0;
+  check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &is_there, MPI_STATUS_IGNORE), "MPI_Iprobe");
+  return is_there != 0;
+}
+
 void World::shut() noexcept {
   try {
     while (!holders_.empty()) {
@@ -110,7 +127,7 @@ void World::shut() noexcept {
       holder->close();
     }
     settle(Clock::now() + std::chrono::seconds(1));
-    if (!is_tainted_) check(MPI_Comm_free(&comm_), "MPI_Comm_free");
+    if (!is_tainted_ && !holds_messages()) check(MPI_Comm_free(&comm_), "MPI_Comm_free");
   } catch (const std::exception&) {
     // There is nobody to tell, and nothing to do but to keep off what may be in use.
   }

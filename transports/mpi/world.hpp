@@ -1,7 +1,8 @@
 #pragma once
-// What the channels of a transport share: a communicator of our own, its limits, and the requests that outlived
-// their channels.
+// What the channels and exchanges of a transport share: a communicator of our own, its limits, the requests that
+// outlived their channels, and the exchanges that are in flight.
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <vector>
@@ -14,8 +15,9 @@ namespace kplan::transport::mpi_backend {
 
 /// Bounds that MPI sets; tests lower them.
 struct Limits {
-  int max_tag = 0;    ///< the largest tag; 0 asks MPI
-  int max_count = 0;  ///< of one type in a message; 0 is INT_MAX
+  int max_tag = 0;                   ///< the largest tag; 0 asks MPI
+  int max_count = 0;                 ///< of one type in a message; 0 is INT_MAX
+  std::uint64_t first_exchange = 0;  ///< the number of an exchange object's first exchange
 };
 
 /// Keeps MPI initialised while any world that needs it lives; see mpi_world().
@@ -31,10 +33,24 @@ class RequestHolder {
   ~RequestHolder() = default;
 };
 
+/// Something that other ranks may need to be moved on while its own rank waits for something else.
+class InFlight {
+ public:
+  /// Moves it as far as it goes without blocking. May take itself off the world's list.
+  virtual void move_on() = 0;
+
+ protected:
+  ~InFlight() = default;
+};
+
+/// Worlds that one transport uses one after the other share theirs.
+using InFlightList = std::vector<InFlight*>;
+
 class World {
  public:
   /// Duplicates `parent`; collective over it. Errors: TransportError.
-  World(MPI_Comm parent, Limits limits, std::shared_ptr<Session> session);
+  World(MPI_Comm parent, Limits limits, std::shared_ptr<Session> session,
+        std::shared_ptr<InFlightList> in_flight = std::make_shared<InFlightList>());
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -51,6 +67,10 @@ class World {
   void enter(RequestHolder* holder) { holders_.insert(holder); }
   void leave(RequestHolder* holder) { holders_.erase(holder); }
 
+  const std::shared_ptr<InFlightList>& in_flight() const { return in_flight_; }
+  void add_in_flight(InFlight* exchange) { in_flight_->push_back(exchange); }
+  void remove_in_flight(InFlight* exchange);
+
   /// Takes over requests that could not end when their channel closed, with the memory they work on.
   void adopt(std::vector<MPI_Request> requests, SlotMemory memory);
 
@@ -60,7 +80,7 @@ class World {
 
   /// Notes that a test has just found a request under way, which has driven MPI.
   void note_driven() { is_driven_ = true; }
-  /// Drives MPI, unless tests have done so since the last call.
+  /// Moves on what is in flight, and drives MPI unless tests have done so since the last call.
   void drive();
 
   /// Closes what is open and frees the communicator; what does not end within a second is leaked. Makes MPI calls.
@@ -71,6 +91,7 @@ class World {
     std::vector<MPI_Request> requests;
     SlotMemory memory;
   };
+  bool holds_messages() const;
   void settle(Clock::time_point deadline);
 
   Limits limits_;
@@ -81,6 +102,7 @@ class World {
   bool is_tainted_ = false;
   bool is_driven_ = false;
   std::set<RequestHolder*> holders_;
+  std::shared_ptr<InFlightList> in_flight_;
   std::vector<Orphan> orphans_;
 };
 

@@ -70,6 +70,60 @@ class Channel {
   virtual void release(std::uint64_t seq) = 0;
 };
 
+/// One message of a sparse exchange that is to be sent; a rank may send itself one.
+struct OutgoingLetter {
+  int to = 0;
+  std::span<const std::byte> bytes;  ///< perhaps none
+};
+
+/// One message of a sparse exchange that has come.
+struct ReceivedLetter {
+  int from = 0;
+  std::span<const std::byte> bytes;  ///< aligned to 64
+};
+
+/// Dynamic sparse exchange (NBX: Hoefler, Siebert, Lumsdaine, PPoPP 2010; Kanor, figure 3): every rank sends messages
+/// of any size to ranks that do not know of it, and gets all that are meant for it. An object serves one exchange
+/// after the other, all ranks in the same order, and each begins the next one once it is_complete() here. Exchanges of
+/// one object never mix, however far some ranks run ahead. Different objects may be in flight together; Transport's
+/// progress() and collective calls move all of them, so ranks may wait for them in different orders. Destroying it
+/// gives up what is in flight, locally; letters that are not known to be sent by then must stay as long as the
+/// transport. Exchanges that look alike allocate nothing after the first few. Cost of one, on a rank: one message a
+/// letter; for unknown sources also log2(size) empty ones, or one atomic count where ranks share memory. Memory: what
+/// this object had in flight at the most. Errors: TransportError, after which the object cannot be used.
+class SparseExchange {
+ public:
+  virtual ~SparseExchange() = default;
+  SparseExchange() = default;
+  SparseExchange(const SparseExchange&) = delete;
+  SparseExchange& operator=(const SparseExchange&) = delete;
+
+  /// Begins the next exchange in which nobody knows who sends to it. Collective, does not block. The letters' bytes
+  /// must stay unchanged until is_complete(); the span itself is read at once. Ends nowhere before all have begun it.
+  virtual void begin(std::span<const OutgoingLetter> letters) = 0;
+  /// The same where every rank knows who sends to it: `sources` (ascending, perhaps with this rank) send one letter
+  /// each, so that nobody need find out when it has ended. A rank without letters and sources has nothing to do with
+  /// the others, and may leave the exchange out; one without sources may be any number of exchanges ahead. All ranks
+  /// choose the same form for the same exchange.
+  virtual void begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) = 0;
+
+  /// Whether it has ended: all that others send to this rank has come, and the own letters' bytes are free again.
+  /// Moves the exchange on, never blocks; call it with progress() and pause() in between, as for channels. True
+  /// before the first begin.
+  virtual bool is_complete() = 0;
+
+  /// What has come so far, by ascending sender and then in the order in which it was sent once it is complete, in the
+  /// order of arrival before. The bytes are valid until the next begin, the span until the next is_complete() or
+  /// progress() while it is not complete.
+  virtual std::span<const ReceivedLetter> received() const = 0;
+
+  /// Ranks that are still waited for, ascending, as far as it is known, for error messages: senders that have not sent,
+  /// receivers that have not taken a letter, or ranks that have not come to the end. local names all of them that have
+  /// not begun; mpi those that this rank waits for directly, and who follows what they wait for in turn comes to one
+  /// that has not begun. None when it is complete.
+  virtual std::vector<int> waits_for() const = 0;
+};
+
 /// What a rank needs of the world. Errors are TransportError, after which the transport cannot be used.
 class Transport {
  public:
@@ -91,6 +145,10 @@ class Transport {
   /// both ranks.
   virtual std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs,
                                                      Clock::time_point deadline) = 0;
+
+  /// Collective: makes one sparse exchange object. Cheap: no connection is opened for it, and nobody is waited for,
+  /// except in mpi when the tags of a communicator are used up.
+  virtual std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) = 0;
 
   /// Moves whatever can be moved now. Never blocks.
   virtual void progress() = 0;

@@ -1,0 +1,83 @@
+// What sparse exchanges over MPI do beyond the conformance cases: letters and numbers beyond its limits, and tags that
+// run out.
+#include <catch2/catch.hpp>
+
+#include "tests/transports/letters.hpp"
+#include "tests/transports/limited_ranks.hpp"
+
+using namespace kplan::tests;
+using namespace std::chrono_literals;
+
+TEST_CASE("letters of more bytes than a count can say are whole") {
+  for (const int ranks : rank_counts) {
+    on_limited_ranks(ranks, {0, 100}, [=](Transport& transport) {
+      Correspondent own(transport);
+      Mail mail{5, {}};
+      for (const std::size_t bytes :
+           {std::size_t{99}, std::size_t{100}, std::size_t{101}, std::size_t{200}, std::size_t{9999}}) {
+        for (int from = 0; from < ranks; ++from) mail.letters.push_back({from, (from + 1) % ranks, bytes});
+      }
+      for (int i = 0; i < 5; ++i) {
+        own.begin(mail);
+        own.finish();
+      }
+    });
+  }
+}
+
+TEST_CASE("exchanges of an object count on beyond 31, 32 and 64 bits") {
+  for (const std::uint64_t first :
+       {(std::uint64_t{1} << 31) - 5, (std::uint64_t{1} << 32) - 6, ~std::uint64_t{0} - 4}) {
+    for (const int ranks : rank_counts) {
+      on_limited_ranks(ranks, {0, 0, first}, [=](Transport& transport) {
+        Correspondent own(transport);
+        std::minstd_rand random(static_cast<unsigned>(transport.rank()) + 1);
+        for (unsigned seed = 0; seed < 20; ++seed) {
+          dawdle(random, 50);
+          own.begin(random_mail(ranks, seed, 100, seed % 5 == 4 ? 1 : 3),
+                    seed % 5 == 4 ? Sources::known : Sources::unknown);
+          own.finish();
+        }
+      });
+    }
+  }
+}
+
+TEST_CASE("exchanges can be opened for ever though a communicator has few tags") {
+  for (const int ranks : rank_counts) {
+    on_limited_ranks(ranks, {13, 0}, [=](Transport& transport) {
+      for (unsigned round = 0; round < 10000; ++round) {
+        Correspondent own(transport);
+        if (round % 50 != 0) continue;
+        own.begin(random_mail(ranks, round, 100, 2));
+        own.finish();
+      }
+    });
+  }
+}
+
+TEST_CASE("exchanges in flight on communicators of before and of now may be waited for in any order") {
+  for (const int ranks : rank_counts) {
+    on_limited_ranks(ranks, {13, 0}, [=](Transport& transport) {  // three objects a communicator
+      for (unsigned round = 0; round < 20; ++round) {
+        std::vector<std::unique_ptr<Correspondent>> objects;
+        for (unsigned i = 0; i < 8; ++i) {
+          objects.push_back(std::make_unique<Correspondent>(transport));
+          objects.back()->begin(random_mail(ranks, round * 8 + i, round % 4 == 0 ? 200000 : 300, 3));
+        }
+        for (unsigned i = 0; i < 8; ++i) {
+          const unsigned step = transport.rank() % 2 == 0 ? 1 : 3;
+          objects[i * step % 8]->finish();
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("no exchange is opened on a transport that has failed") {
+  on_ranks(2, [](Transport& transport) {
+    if (transport.rank() != 0) return;
+    claim(code_of([&] { (void)transport.allgather("here", Clock::now() + 100ms); }) == "KP-T001", "it is too late");
+    claim(code_of([&] { (void)transport.open_exchange(soon()); }) == "KP-T008", "it is refused");
+  });
+}
