@@ -10,52 +10,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "engine/failure.hpp"
+
 namespace kplan {
 namespace {
 
 using Json = nlohmann::json;
-
-Json failure_json(const std::exception_ptr& failure) {
-  if (!failure) return nullptr;
-  const auto entry = [](const char* kind, const Error& e) {
-    return Json{{"kind", kind}, {"code", e.code()}, {"what", e.what()}};
-  };
-  try {
-    std::rethrow_exception(failure);
-  } catch (const PlanError& e) {
-    return entry("plan", e);
-  } catch (const Unsupported& e) {
-    return entry("unsupported", e);
-  } catch (const RunError& e) {
-    return entry("run", e);
-  } catch (const CompilerError& e) {
-    return entry("compiler", e);
-  } catch (const TransportError& e) {
-    return entry("transport", e);
-  } catch (const Error& e) {
-    return entry("internal", e);
-  } catch (const std::exception& e) {
-    return Json{{"kind", "internal"}, {"code", "KP-I030"}, {"what", e.what()}};
-  }
-}
-
-/// The error of another rank, as one of the same kind here. Its text ends with the code already.
-[[noreturn]] void throw_remote(std::size_t rank, const Json& failure) {
-  const std::string kind = failure.at("kind"), code = failure.at("code");
-  std::string what = failure.at("what");
-  std::string detail;
-  if (const auto end = what.find(" [" + code + "]"); end != std::string::npos) {
-    if (end + code.size() + 4 < what.size()) detail = what.substr(end + code.size() + 4);
-    what.erase(end);
-  }
-  const std::string message = fmt::format("rank {}: {}", rank, what);
-  if (kind == "plan") throw PlanError(code, message, detail);
-  if (kind == "unsupported") throw Unsupported(code, message, detail);
-  if (kind == "run") throw RunError(code, message, detail);
-  if (kind == "compiler") throw CompilerError(code, message, detail);
-  if (kind == "transport") throw TransportError(code, message, detail);
-  throw InternalError(code, message, detail);
-}
 
 std::vector<Json> exchange(transport::Transport& transport, const Json& mine, transport::Clock::time_point deadline) {
   std::vector<Json> out;
@@ -68,7 +28,8 @@ std::vector<Json> exchange(transport::Transport& transport, const Json& mine, tr
 void throw_first_failure(const std::vector<Json>& parts, const std::exception_ptr& mine) {
   if (mine) std::rethrow_exception(mine);
   for (std::size_t rank = 0; rank < parts.size(); ++rank)
-    if (!parts[rank].at("failure").is_null()) throw_remote(rank, parts[rank].at("failure"));
+    if (const auto failure = decode_failure(parts[rank].at("failure").get<std::string>(), static_cast<int>(rank)))
+      std::rethrow_exception(failure);
 }
 
 }  // namespace
@@ -89,10 +50,12 @@ std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_
   return out;
 }
 
-void agree(transport::Transport& transport, const std::vector<Fact>& facts, const std::exception_ptr& failure,
-           transport::Clock::time_point deadline) {
-  Json mine{{"failure", failure_json(failure)}, {"facts", Json::array()}};
+std::vector<std::vector<Place>> agree(transport::Transport& transport, const std::vector<Fact>& facts,
+                                      const std::vector<Place>& places, const std::exception_ptr& failure,
+                                      transport::Clock::time_point deadline) {
+  Json mine{{"failure", encode_failure(failure)}, {"facts", Json::array()}, {"places", Json::array()}};
   for (const Fact& f : facts) mine["facts"].push_back({f.what, f.value});
+  for (const Place& p : places) mine["places"].push_back({p.color, p.key});
   const std::vector<Json> parts = exchange(transport, mine, deadline);
   throw_first_failure(parts, failure);
   const Json& first = parts[0].at("facts");
@@ -108,18 +71,25 @@ void agree(transport::Transport& transport, const std::vector<Fact>& facts, cons
                       fmt::format("{} differs between ranks: {} on rank 0, {} on rank {}", what, a, b, rank));
     }
   }
+  std::vector<std::vector<Place>> out;
+  for (const Json& part : parts) {
+    out.emplace_back();
+    for (const Json& p : part.at("places")) out.back().push_back({p[0].get<std::int64_t>(), p[1].get<std::int64_t>()});
+  }
+  return out;
 }
 
 void agree_on_messages(transport::Transport& transport, const Schedule* schedule, const PlanModel& plan,
                        const std::exception_ptr& failure, transport::Clock::time_point deadline) {
-  Json mine{{"failure", failure_json(failure)}, {"messages", Json::array()}};
+  Json mine{{"failure", encode_failure(failure)}, {"messages", Json::array()}};
   if (schedule && !failure)
     for (const StatementSchedule& s : schedule->statements) {
       if (!s.compares_ends) continue;
       for (const bool sends : {true, false})
         for (const Message& m : sends ? s.sends : s.receives)
-          mine["messages"].push_back({s.statement, sends ? schedule->rank : m.peer, sends ? m.peer : schedule->rank,
-                                      sends, m.element_count, m.digest});
+          mine["messages"].push_back({s.statement, sends ? schedule->rank : s.world_rank_of(m.peer),
+                                      sends ? s.world_rank_of(m.peer) : schedule->rank, sends, m.element_count,
+                                      m.digest});
     }
   const std::vector<Json> parts = exchange(transport, mine, deadline);
   throw_first_failure(parts, failure);

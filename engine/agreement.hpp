@@ -21,9 +21,11 @@ struct Fact {
 std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_digest);
 
 /// Collective. If `failure` is set here, rethrows it; if it is on another rank, throws the same kind of error with that
-/// rank's number; if a fact differs, PlanError KP-A001 or KP-A002 on every rank, saying which rank has what.
-void agree(transport::Transport& transport, const std::vector<Fact>& facts, const std::exception_ptr& failure,
-           transport::Clock::time_point deadline);
+/// rank's number; if a fact differs, PlanError KP-A001 or KP-A002 on every rank, saying which rank has what. Returns
+/// where every rank stands in the plan's groups.
+std::vector<std::vector<Place>> agree(transport::Transport& transport, const std::vector<Fact>& facts,
+                                      const std::vector<Place>& places, const std::exception_ptr& failure,
+                                      transport::Clock::time_point deadline);
 
 /// Collective. As `agree`, with the messages of statements whose ends work their pattern out from different data: both
 /// ends of each message must have found the same number of elements and the same where-bound values. KP-A003.

@@ -36,8 +36,8 @@ BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& va
                         std::int64_t size) {
   BoundValues out;
   RankState& state = out.bound.state;
-  state.rank = rank;
-  state.size = size;
+  state.rank = out.bound.world_rank = rank;
+  state.size = out.bound.world_size = size;
   const auto find = [&](const std::string& name) -> const Value* {
     const auto it = std::ranges::find(values, name, [](const auto& v) { return v.first; });
     return it == values.end() ? nullptr : &it->second;
@@ -86,6 +86,7 @@ BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& va
     if (out.contents[b].empty()) out.contents[b].resize(1);  // known, and empty: a null pointer would mean unknown
     state.contents[b] = out.contents[b].data();
   }
+  out.bound.groups.resize(model->groups.size());
   out.bound.model = std::move(model);
   return out;
 }

@@ -234,6 +234,8 @@ class Checker {
                          e.name),
              e.span);
     }
+    if (buffer.is_varying && !scope_.allows_varying)
+      fail("KP-P004", fmt::format("buffer `{}` is varying and cannot stand in {}", e.name, scope_.where), e.span);
     return leaf(std::move(out));
   }
 

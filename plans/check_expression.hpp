@@ -19,7 +19,7 @@ struct ExpressionScope {
   const ElementType* operand_type = nullptr;  ///< of left and right; null: they have no meaning
   bool allows_elements = true;                ///< elements of buffers
   bool allows_slices = false;
-  bool allows_varying = true;  ///< varying parameters
+  bool allows_varying = true;  ///< varying parameters, and elements of buffers that are not fixed
   bool allows_size_and_rank = true;
   bool is_index = true;
   const char* where = "here";  ///< for messages

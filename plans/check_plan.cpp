@@ -215,6 +215,7 @@ class PlanChecker {
     declare(g.name);
     ExpressionScope scope;
     scope.plan = plan_.get();
+    scope.allows_varying = false;  // members are found once, as by MPI_Comm_split
     scope.where = "a group";
     plan_->groups.push_back(
         {g.name.text, index(g.color, scope, "a colour"), index(g.key, scope, "a key"), g.color, g.key});

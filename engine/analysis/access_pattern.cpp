@@ -7,6 +7,14 @@
 namespace kplan {
 namespace {
 
+// Tracks may carry any 64-bit words (see Notice): sums and differences of theirs wrap.
+std::int64_t difference(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+
 void drop_dimension(Piece& p, std::size_t d) {
   p.counts.erase(p.counts.begin() + static_cast<std::ptrdiff_t>(d));
   for (Track& t : p.tracks) t.strides.erase(t.strides.begin() + static_cast<std::ptrdiff_t>(d));
@@ -16,8 +24,8 @@ void join_dimensions(Piece& p) {
   for (std::size_t d = p.counts.size(); d-- > 0;)
     if (p.counts[d] == 1) drop_dimension(p, d);
   for (std::size_t d = p.counts.size(); d-- > 1;) {
-    const bool joins =
-        std::ranges::all_of(p.tracks, [&](const Track& t) { return t.strides[d - 1] == t.strides[d] * p.counts[d]; });
+    const bool joins = std::ranges::all_of(
+        p.tracks, [&](const Track& t) { return t.strides[d - 1] == product(t.strides[d], p.counts[d]); });
     if (!joins) continue;
     p.counts[d - 1] *= p.counts[d];
     for (Track& t : p.tracks) t.strides[d - 1] = t.strides[d];
@@ -31,7 +39,7 @@ std::int64_t regular_run(const Piece& p) {
   if (n < 2) return 1;
   const auto continues = [&](std::size_t o) {
     return std::ranges::all_of(p.tracks, [&](const Track& t) {
-      return t.bases.size() == 1 || t.bases[o] - t.bases[o - 1] == t.bases[1] - t.bases[0];
+      return t.bases.size() == 1 || difference(t.bases[o], t.bases[o - 1]) == difference(t.bases[1], t.bases[0]);
     });
   };
   std::int64_t length = 0, run = 1;
@@ -53,7 +61,7 @@ bool fold_list(Piece& p) {
   if (run < 2) return false;
   p.counts.insert(p.counts.begin(), run);
   for (Track& t : p.tracks) {
-    t.strides.insert(t.strides.begin(), t.bases.size() == 1 ? 0 : t.bases[1] - t.bases[0]);
+    t.strides.insert(t.strides.begin(), t.bases.size() == 1 ? 0 : difference(t.bases[1], t.bases[0]));
     if (t.bases.size() == 1) continue;
     std::vector<std::int64_t> kept;
     for (std::size_t o = 0; o < t.bases.size(); o += static_cast<std::size_t>(run)) kept.push_back(t.bases[o]);
@@ -70,7 +78,8 @@ void unfold_dimension(Piece& p) {
     std::vector<std::int64_t> bases;
     for (std::int64_t o = 0; o < p.list_length; ++o)
       for (std::int64_t k = 0; k < count; ++k)
-        bases.push_back(t.bases[t.bases.size() == 1 ? 0 : static_cast<std::size_t>(o)] + k * t.strides[0]);
+        bases.push_back(
+            difference(t.bases[t.bases.size() == 1 ? 0 : static_cast<std::size_t>(o)], product(-k, t.strides[0])));
     t.bases = std::move(bases);
   }
   p.list_length *= count;

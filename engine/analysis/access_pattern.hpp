@@ -42,19 +42,20 @@ Reach reach_of(const Piece& piece, const Track& track);
 /// Whether no two elements of the track lie at one position, as far as strides show; lists are not looked at.
 bool is_surely_injective(const Piece& piece, const Track& track, std::int64_t element_size);
 
-/// Calls f(position) for every element of the track in order; stops early when f returns false.
+/// Calls f(position) for every element of the track in order; stops early when f returns false. Positions wrap.
 template <class F>
 void walk(const Piece& piece, const Track& track, const F& f) {
   std::vector<std::int64_t> at(piece.counts.size(), 0);
   const std::int64_t block = piece.block_elements();
   for (std::int64_t o = 0; o < piece.list_length; ++o) {
-    std::int64_t position = track.bases[track.bases.size() == 1 ? 0 : static_cast<std::size_t>(o)];
+    auto position = static_cast<std::uint64_t>(track.bases[track.bases.size() == 1 ? 0 : static_cast<std::size_t>(o)]);
     for (std::int64_t k = 0; k < block; ++k) {
-      if (!f(position)) return;
+      if (!f(static_cast<std::int64_t>(position))) return;
       for (std::size_t d = at.size(); d-- > 0;) {
-        position += track.strides[d];
+        const auto stride = static_cast<std::uint64_t>(track.strides[d]);
+        position += stride;
         if (++at[d] < piece.counts[d]) break;
-        position -= track.strides[d] * piece.counts[d];
+        position -= stride * static_cast<std::uint64_t>(piece.counts[d]);
         at[d] = 0;
       }
     }

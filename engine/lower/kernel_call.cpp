@@ -41,13 +41,12 @@ int SpecTable::add(KernelSpec spec) {
   return known->second;
 }
 
-Lowering::Lowering(const BoundPlan& bound, const StatementSchedule& schedule, SpecTable& specs,
-                   bool has_literal_strides)
+Lowering::Lowering(const BoundPlan& bound, const StatementSchedule& schedule, SpecTable& specs, Literals literals)
     : bound_(bound),
       statement_(bound.model->statements[static_cast<std::size_t>(schedule.statement)]),
       schedule_(schedule),
       specs_(specs),
-      has_literal_strides_(has_literal_strides) {}
+      literals_(literals) {}
 
 /// One kernel being made.
 struct Lowering::Build {
@@ -55,8 +54,8 @@ struct Lowering::Build {
   const Piece& nest;  ///< gives dimensions and list
   KernelSpec spec;
   KernelCall call;
-  std::map<const Expr*, int> element_streams;  ///< of the value's elements
-  std::map<int, const Track*> number_tracks;
+  std::map<const Expr*, int> element_streams;                 ///< of the value's elements
+  std::map<std::pair<int, int>, const Track*> number_tracks;  ///< by number and word
   std::map<int, int> parameter_slots;
   const ElementType* place_type = nullptr;
   int right_stream = -1;       ///< unpack: where the value comes from, as an element of value_type
@@ -69,6 +68,10 @@ struct Lowering::Build {
     call.extents = nest.counts;
   }
 
+  bool is_literal_stride(std::size_t d, std::size_t dimensions) const {
+    return lowering.literals_ == Literals::shapes || (lowering.literals_ == Literals::innermost && d + 1 == dimensions);
+  }
+
   int stream(StreamKind kind, int buffer, const Track& track) {
     StreamUse use;
     use.kind = kind;
@@ -76,14 +79,15 @@ struct Lowering::Build {
     jit::Stream s;
     // The message's blocks follow each other: no list is needed for them.
     const auto step = nest.list_length > 1 ? regular_step(track.bases) : std::optional<std::int64_t>(0);
-    s.is_indexed = !step;
+    // The step is constant in the code: where the pattern varies it is not relied on, but for lists of single elements.
+    s.is_indexed = !step || (lowering.literals_ == Literals::innermost && nest.list_length > 1 && !nest.counts.empty());
     if (s.is_indexed) use.list = track.bases;
     else {
       use.offset_bytes = track.bases[0];
       s.list_stride_bytes = *step;
     }
-    for (const std::int64_t stride : track.strides)
-      s.strides_bytes.push_back(lowering.has_literal_strides_ ? stride : at_run_time);
+    for (std::size_t d = 0; d < track.strides.size(); ++d)
+      s.strides_bytes.push_back(is_literal_stride(d, track.strides.size()) ? track.strides[d] : at_run_time);
     strides_bytes.push_back(track.strides);
     call.streams.push_back(std::move(use));
     spec.streams.push_back(std::move(s));
@@ -154,8 +158,10 @@ struct Lowering::Build {
   }
 
   /// A where-bound number: a base, from the list or as a scalar, and strides over the nest.
-  int number(int n) {
-    const Track& track = *number_tracks.at(n);
+  int number(int n, Scalar type) {
+    const Track& track = *number_tracks.at({n, 0});
+    if (lowering.literals_ == Literals::innermost || !(is_integer(type) || type == Scalar::boolean))
+      return tabulated(n, type);
     const bool is_listed =
         nest.list_length > 1 && !std::ranges::all_of(track.bases, [&](std::int64_t b) { return b == track.bases[0]; });
     Instruction i;
@@ -164,12 +170,34 @@ struct Lowering::Build {
     i.slot = new_slot(ScalarValue::integer(is_listed ? 0 : track.bases[0]));
     i.position_strides = track.strides;
     const int position = emit(std::move(i));
-    if (!is_listed) return position;
+    if (!is_listed) return convert(position, type);
     Track table{{}, std::vector<std::int64_t>(nest.counts.size(), 0)};
     for (std::int64_t o = 0; o < nest.list_length; ++o) table.bases.push_back(8 * o);
     const int from = stream(StreamKind::table, -1, table);
     call.streams.back().table = track.bases;
-    return apply(Operation::add, Scalar::i64, load(from, Scalar::i64, 0), position);
+    return convert(apply(Operation::add, Scalar::i64, load(from, Scalar::i64, 0), position), type);
+  }
+
+  /// A where-bound value of any type, written out for every iteration.
+  int tabulated(int n, Scalar type) {
+    const std::int64_t words = type == Scalar::c128 ? 2 : 1;
+    Track table{{}, std::vector<std::int64_t>(nest.counts.size(), 0)};
+    std::int64_t block = 8 * words;
+    for (std::size_t d = nest.counts.size(); d-- > 0; block *= nest.counts[d]) table.strides[d] = block;
+    for (std::int64_t o = 0; o < nest.list_length; ++o) table.bases.push_back(o * block);
+    const int from = stream(StreamKind::table, -1, table);
+    auto& memory = call.streams.back().table;
+    memory.resize(static_cast<std::size_t>(nest.element_count() * words));
+    for (std::int64_t w = 0; w < words; ++w) {
+      auto at = static_cast<std::size_t>(w);
+      walk(nest, *number_tracks.at({n, static_cast<int>(w)}), [&](std::int64_t word) {
+        memory[at] = word;
+        at += static_cast<std::size_t>(words);
+        return true;
+      });
+    }
+    const bool is_integral = is_integer(type) || type == Scalar::boolean;
+    return is_integral ? convert(load(from, Scalar::i64, 0), type) : load(from, type, 0);
   }
 
   int both(int guard, int condition) {
@@ -179,10 +207,10 @@ struct Lowering::Build {
   int value(const Expr& e, int guard) {
     switch (e.kind) {
       case ExprKind::constant: return constant(e.value);
-      case ExprKind::size: return constant(ScalarValue::integer(lowering.bound_.state.size));
+      case ExprKind::size: return constant(ScalarValue::integer(lowering.schedule_.size));
       case ExprKind::parameter: return parameter(e.id);
-      case ExprKind::rank: return number(0);
-      case ExprKind::variable: return number(e.id + 1);
+      case ExprKind::rank: return number(0, e.type);
+      case ExprKind::variable: return number(e.id + 1, e.type);
       case ExprKind::element: return load(element_streams.at(&e), e.type, 0);
       case ExprKind::left: return load(0, e.type, field_offset(e));
       case ExprKind::right:
@@ -224,7 +252,7 @@ struct Lowering::Build {
     for (std::size_t k = 0; k < form.elements.size(); ++k)
       element_streams[form.elements[k]] = stream(StreamKind::buffer, form.elements[k]->id, piece.tracks[k]);
     for (std::size_t k = 0; k < form.numbers.size(); ++k)
-      number_tracks[form.numbers[k]] = &piece.tracks[form.elements.size() + k];
+      number_tracks[{form.numbers[k].number, form.numbers[k].word}] = &piece.tracks[form.elements.size() + k];
   }
 
   /// The operator, with the value as `right`, as outputs to stream 0.
@@ -259,7 +287,7 @@ struct Lowering::Build {
           std::max<std::int64_t>(1, std::abs(nest.tracks.empty() ? 8 : nest.tracks.back().strides[d]));
       const bool is_short = is_innermost ? nest.counts[d] * element <= longest_literal_run_bytes
                                          : nest.counts[d] <= longest_literal_extent;
-      spec.extents.push_back(is_short ? nest.counts[d] : at_run_time);
+      spec.extents.push_back(is_short && lowering.literals_ != Literals::innermost ? nest.counts[d] : at_run_time);
     }
     spec.name =
         identifier(fmt::format("{}_{}_{}{}", lowering.bound_.model->name, lowering.statement_.name, kind, reduction));
@@ -272,7 +300,7 @@ struct Lowering::Build {
     for (std::size_t k = 0; k < spec.streams.size(); ++k) {
       jit::Stream& s = spec.streams[k];
       s.strides_bytes.insert(s.strides_bytes.begin(),
-                             lowering.has_literal_strides_ ? s.list_stride_bytes : at_run_time);
+                             lowering.literals_ == Literals::shapes ? s.list_stride_bytes : at_run_time);
       strides_bytes[k].insert(strides_bytes[k].begin(), s.list_stride_bytes);
       s.list_stride_bytes = 0;
     }
@@ -304,6 +332,14 @@ KernelCall Lowering::pack(const Transfer& t) {
 
 KernelCall Lowering::unpack(const Transfer& t) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
+  if (r.is_native && !t.is_assign) {
+    KernelCall call;
+    call.is_native = true;
+    call.native_buffer = r.place->id;
+    call.native = t.piece;
+    call.reduction = t.reduction;
+    return call;
+  }
   Build b(*this, t.piece);
   b.stream(StreamKind::buffer, r.place->id, t.piece.tracks[0]);
   b.right_stream = b.stream(StreamKind::message, -1, t.piece.tracks[1]);

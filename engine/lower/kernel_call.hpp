@@ -30,6 +30,10 @@ struct KernelCall {
   std::vector<std::uint64_t> scalars;                ///< two words a slot
   std::vector<std::pair<int, int>> varying_scalars;  ///< slot, parameter: filled in at every run
   int reduction = 0;
+  /// An operator that is a C++ function: no spec; tracks of the place and of the message, in bytes.
+  bool is_native = false;
+  int native_buffer = -1;
+  Piece native;
 };
 
 /// The specs that a plan needs, each once.
@@ -43,11 +47,17 @@ class SpecTable {
   std::unordered_map<std::string, int> numbers_;  ///< by key
 };
 
+/// What is constant in a kernel's code; the rest are arguments.
+enum class Literals : std::uint8_t {
+  shapes,     ///< strides and short extents
+  extents,    ///< short extents: so many shapes occur that one kernel had better serve all
+  innermost,  ///< the innermost stride: the pattern varies, and code that was made for one run should serve the next
+};
+
 /// Makes kernel calls of a statement's transfers.
 class Lowering {
  public:
-  /// `has_literal_strides`: false where so many shapes occur that one kernel had better serve all.
-  Lowering(const BoundPlan& bound, const StatementSchedule& schedule, SpecTable& specs, bool has_literal_strides);
+  Lowering(const BoundPlan& bound, const StatementSchedule& schedule, SpecTable& specs, Literals literals);
 
   /// Reads values and writes the message.
   KernelCall pack(const Transfer& t);
@@ -62,7 +72,7 @@ class Lowering {
   const Statement& statement_;
   const StatementSchedule& schedule_;
   SpecTable& specs_;
-  bool has_literal_strides_;
+  Literals literals_;
 };
 
 /// Gives both pieces the same nest, where their elements fall into the same dimensions; else false, and they are

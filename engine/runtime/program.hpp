@@ -6,21 +6,17 @@
 #include <vector>
 
 #include "engine/lower/kernel_call.hpp"
+#include "engine/runtime/native_reduction.hpp"
 #include "jit/compiler.hpp"
 #include "kplan/transport.hpp"
 
 namespace kplan {
 
-/// The program's memory of one buffer.
-struct BoundMemory {
-  std::byte* base = nullptr;
-  std::size_t bytes = 0;
-};
-
 /// A kernel call that can be made again and again without allocating. Not copied once made: it points into itself.
 class ReadyCall {
  public:
   ReadyCall(KernelCall call, jit::Kernel kernel);
+  ReadyCall(KernelCall call, NativeReduction native);
   ReadyCall(ReadyCall&&) noexcept = default;
   ReadyCall& operator=(ReadyCall&&) noexcept = default;
 
@@ -34,13 +30,14 @@ class ReadyCall {
  private:
   KernelCall call_;
   jit::Kernel kernel_;
+  std::optional<NativeReduction> native_;
   std::vector<std::byte*> bases_;
   std::vector<const std::int64_t*> lists_;
 };
 
 /// A message that this rank sends in every run.
 struct OutgoingMessage {
-  std::int64_t peer = 0;
+  std::int64_t peer = 0, world_rank = 0;  ///< the receiver, in the statement's group and in the world
   std::size_t bytes = 0;
   std::unique_ptr<transport::Channel> channel;
   std::vector<ReadyCall> calls;
@@ -52,19 +49,20 @@ struct OutgoingMessage {
   std::optional<InPlace> in_place;
 };
 
-/// A message that this rank receives in every run; `peer` is the rank itself for its local share.
+/// A message that this rank receives in every run, or its local share.
 struct IncomingMessage {
-  std::int64_t peer = 0;
+  std::int64_t peer = 0, world_rank = 0;  ///< the sender
   std::size_t bytes = 0;
   std::unique_ptr<transport::Channel> channel;  ///< null: local
   std::vector<ReadyCall> calls;
-  bool is_done = false;
+  bool is_local = false, is_done = false;
 };
 
+/// What one statement does in a run once its schedule is known.
 struct StatementProgram {
   int statement = 0;
   std::vector<OutgoingMessage> outgoing;
-  std::vector<IncomingMessage> incoming;  ///< ascending peer, the local share in its place
+  std::vector<IncomingMessage> incoming;  ///< ascending peer in the statement's group, the local share in its place
   std::vector<ReadyCall> staging;         ///< local share: values into `staged`, when it cannot be moved directly
   std::vector<std::byte> staged;
   bool is_in_sender_order = false;
@@ -74,11 +72,17 @@ struct Program {
   BoundPlan bound;
   Schedule schedule;
   std::vector<jit::KernelSpec> specs;
-  std::vector<StatementProgram> statements;
+  std::vector<StatementProgram> statements;  ///< empty ones where the pattern varies
+  NativeOperators operators;
 };
 
-/// Lowers a schedule and compiles its kernels; channels are opened by `open_channels`. Local. Throws CompilerError.
-Program make_program(BoundPlan bound, Schedule schedule);
+/// Lowers a schedule and compiles its kernels; channels are opened by `open_channels`. Local. Throws CompilerError,
+/// PlanError KP-B030 for an operator that is not registered.
+Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operators);
+
+/// The same for one statement of a varying pattern, for one run: kernels that are not compiled yet are interpreted.
+StatementProgram make_statement_program(const BoundPlan& bound, const StatementSchedule& schedule,
+                                        const NativeOperators& operators);
 
 /// The kernel calls of one statement without their code, for listings.
 struct LoweredStatement {

@@ -1,6 +1,7 @@
 // How it works: start() packs and sends the first phase; wait() applies what arrives, in arrival order or in sender
 // order as the schedule says, and goes through the other phases. Message number and run number are the same. A zero
-// divisor does not stop a run, so that no peer waits for a message that never comes: it is thrown at the end.
+// divisor, or what goes wrong in a varying pattern, does not stop a run, so that no peer waits for a message that never
+// comes: it is thrown at the end.
 #include "engine/runtime/run.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +18,19 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
     : program_(std::move(program)),
       transport_(std::move(transport)),
       timeout_(timeout),
-      memory_(program_.bound.model->buffers.size()) {}
+      memory_(program_.bound.model->buffers.size()) {
+  for (const StatementSchedule& s : program_.schedule.statements)
+    varying_.push_back(s.knowledge.is_varying ? std::make_unique<VaryingStatement>(
+                                                    *program_.bound.model, static_cast<std::size_t>(s.statement),
+                                                    *transport_, Clock::now() + timeout_)
+                                              : nullptr);
+}
+
+RunContext Runner::context() {
+  return {program_.bound, memory_, program_.operators, [this](int statement, const ReadyCall& call, bool is_value) {
+            note_zero_divisor(statement, call, is_value);
+          }};
+}
 
 void Runner::fail(const char* code, const std::string& what) const {
   throw TransportError(code, fmt::format("plan {}, {} in run {}", program_.schedule.plan, what, run_));
@@ -38,7 +51,7 @@ void Runner::wait_until(int statement, const Ready& ready, const Waiting& waitin
   for (unsigned idle = 1;; ++idle) {
     transport_->progress();
     if (ready()) return;
-    if (idle % 64 == 0) {
+    if (idle % 64 == 0 && (transport_->dead() || Clock::now() > deadline)) {
       for (const Wait& w : waiting()) {
         if (!transport_->is_dead(w.peer) || ready()) continue;
         // What a rank sent before it ended may have come meanwhile.
@@ -57,24 +70,28 @@ void Runner::wait_until(int statement, const Ready& ready, const Waiting& waitin
   }
 }
 
-void Runner::note_zero_divisor(const StatementProgram& program, const ReadyCall& call, bool is_value) {
-  if (!zero_divisor_.empty()) return;
-  const BoundPlan& bound = program_.bound;
-  const Statement& s = bound.model->statements[static_cast<std::size_t>(program.statement)];
+void Runner::note_zero_divisor(int statement, const ReadyCall& call, bool is_value) {
+  if (failure_) return;
+  const PlanModel& plan = *program_.bound.model;
+  const Statement& s = plan.statements[static_cast<std::size_t>(statement)];
   const Reduction& r = s.reductions[static_cast<std::size_t>(call.call().reduction)];
-  zero_divisor_ =
-      fmt::format("plan {}, statement {}: a divisor is zero in {} on rank {}, run {}", bound.model->name, s.name,
+  std::string message =
+      fmt::format("plan {}, statement {}: a divisor is zero in {} on rank {}, run {}", plan.name, s.name,
                   is_value ? "a value" : fmt::format("operator `{}`", r.operator_name), program_.schedule.rank, run_);
-  if (!is_value) return;
-  // Which environment: by evaluating them one by one, as the reference does.
-  RankState state = bound.state;
+  if (is_value && !s.is_pull) message += zero_divisor_environment(s, r);
+  failure_ = std::make_exception_ptr(RunError("KP-R001", message));
+}
+
+/// Which environment: by evaluating them one by one, as the reference does.
+std::string Runner::zero_divisor_environment(const Statement& s, const Reduction& r) const {
+  RankState state = in_group(program_.bound, s).state;
   for (std::size_t b = 0; b < memory_.size(); ++b)
     if (memory_[b].base) state.contents[b] = memory_[b].base;
-  const Expr& decider = s.is_pull ? *r.receiver : *r.sender;
+  std::string out;
   try {
     for_each_environment(s, state, [&](const std::vector<ScalarValue>& variables) {
       EvaluationContext context{.state = &state, .variables = variables.data()};
-      if (s.is_pull || evaluate_index(decider, context) != state.rank) return true;
+      if (evaluate_index(*r.sender, context) != state.rank) return true;
       std::map<const Expr*, std::vector<std::int64_t>> selections;
       std::size_t count = 1;
       for (const Expr* e : elements_read(*r.value))
@@ -83,7 +100,7 @@ void Runner::note_zero_divisor(const StatementProgram& program, const ReadyCall&
       try {
         for (context.position = 0; context.position < count; ++context.position) evaluate(*r.value, context);
       } catch (const EvaluationFault&) {
-        zero_divisor_ += " when " + environment_text(s, variables, static_cast<int>(variables.size()));
+        out = " when " + environment_text(s, variables, static_cast<int>(variables.size()));
         return false;
       }
       return true;
@@ -91,35 +108,41 @@ void Runner::note_zero_divisor(const StatementProgram& program, const ReadyCall&
   } catch (const EvaluationFault&) {
     // The message without its environment still says what is wrong.
   }
+  return out;
 }
 
 void Runner::begin(const std::vector<int>& phase) {
   for (const int number : phase) {
-    StatementProgram& s = program_.statements[static_cast<std::size_t>(number)];
-    for (ReadyCall& call : s.staging)
-      if (call(memory_, s.staged.data()) != 0) note_zero_divisor(s, call, true);
-    for (OutgoingMessage& m : s.outgoing) {
-      std::byte* slot = nullptr;
-      wait_until(
-          number, [&] { return (slot = m.channel->send_slot(run_)) != nullptr; },
-          [&] { return std::vector<Wait>{taking(m)}; });
-      if (m.in_place) {
-        m.channel->put_in_place(
-            run_, memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes, m.bytes);
-        continue;
-      }
-      for (ReadyCall& call : m.calls)
-        if (call(memory_, slot) != 0) note_zero_divisor(s, call, true);
-      m.channel->put(run_, m.bytes);
-    }
-    for (IncomingMessage& m : s.incoming) m.is_done = false;
+    const auto n = static_cast<std::size_t>(number);
+    if (varying_[n]) varying_[n]->begin(context());
+    else begin_statement(number, program_.statements[n]);
   }
 }
 
+void Runner::begin_statement(int number, StatementProgram& s) {
+  for (ReadyCall& call : s.staging)
+    if (call(memory_, s.staged.data()) != 0) note_zero_divisor(number, call, true);
+  for (OutgoingMessage& m : s.outgoing) {
+    std::byte* slot = nullptr;
+    wait_until(
+        number, [&] { return (slot = m.channel->send_slot(run_)) != nullptr; },
+        [&] { return std::vector<Wait>{taking(m)}; });
+    if (m.in_place) {
+      m.channel->put_in_place(
+          run_, memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes, m.bytes);
+      continue;
+    }
+    for (ReadyCall& call : m.calls)
+      if (call(memory_, slot) != 0) note_zero_divisor(number, call, true);
+    m.channel->put(run_, m.bytes);
+  }
+  for (IncomingMessage& m : s.incoming) m.is_done = false;
+}
+
 void Runner::apply(StatementProgram& s, IncomingMessage& m, std::byte* message) {
-  const bool is_direct = m.peer == program_.schedule.rank && s.staging.empty();
+  const bool is_direct = m.is_local && s.staging.empty();
   for (ReadyCall& call : m.calls)
-    if (call(memory_, message) != 0) note_zero_divisor(s, call, is_direct);
+    if (call(memory_, message) != 0) note_zero_divisor(s.statement, call, is_direct);
   m.is_done = true;
 }
 
@@ -128,7 +151,7 @@ bool Runner::take_arrived(StatementProgram& s) {
   bool is_complete = true;
   for (IncomingMessage& m : s.incoming) {
     if (m.is_done) continue;
-    if (!m.channel) {
+    if (m.is_local) {
       apply(s, m, s.staged.data());
       continue;
     }
@@ -145,18 +168,37 @@ bool Runner::take_arrived(StatementProgram& s) {
   return is_complete;
 }
 
+void Runner::finish_statement(int number, StatementProgram& s) {
+  wait_until(
+      number, [&] { return take_arrived(s); },
+      [&] {
+        std::vector<Wait> out;
+        for (const IncomingMessage& m : s.incoming)
+          if (!m.is_done && m.channel && !m.channel->arrived(run_))
+            out.push_back(
+                {static_cast<int>(m.world_rank), fmt::format("{} bytes from rank {}", m.bytes, m.world_rank)});
+        return out;
+      });
+}
+
 void Runner::finish(const std::vector<int>& phase) {
   for (const int number : phase) {
-    StatementProgram& s = program_.statements[static_cast<std::size_t>(number)];
+    const auto n = static_cast<std::size_t>(number);
+    if (!varying_[n]) {
+      finish_statement(number, program_.statements[n]);
+      continue;
+    }
+    VaryingStatement& varying = *varying_[n];
+    const RunContext run = context();
     wait_until(
-        number, [&] { return take_arrived(s); },
+        number, [&] { return varying.advance(run); },
         [&] {
           std::vector<Wait> out;
-          for (const IncomingMessage& m : s.incoming)
-            if (!m.is_done && m.channel && !m.channel->arrived(run_))
-              out.push_back({static_cast<int>(m.peer), fmt::format("{} bytes from rank {}", m.bytes, m.peer)});
+          for (const int rank : varying.waits_for()) out.push_back({rank, fmt::format("rank {} to take part", rank)});
           return out;
         });
+    varying.apply(run);
+    if (!failure_) failure_ = varying.failure();
   }
   for (const int number : phase)
     for (OutgoingMessage& m : program_.statements[static_cast<std::size_t>(number)].outgoing)
@@ -166,7 +208,7 @@ void Runner::finish(const std::vector<int>& phase) {
 }
 
 Runner::Wait Runner::taking(const OutgoingMessage& m) {
-  return {static_cast<int>(m.peer), fmt::format("rank {} to take {} bytes", m.peer, m.bytes)};
+  return {static_cast<int>(m.world_rank), fmt::format("rank {} to take {} bytes", m.world_rank, m.bytes)};
 }
 
 void Runner::start() {
@@ -188,7 +230,9 @@ void Runner::start() {
     }
     are_parameters_new_ = false;
   }
-  zero_divisor_.clear();
+  failure_ = nullptr;
+  for (std::size_t b = 0; b < memory_.size(); ++b)
+    if (program_.bound.model->buffers[b].is_varying) program_.bound.state.contents[b] = memory_[b].base;
   is_started_ = true;
   if (!program_.schedule.phases.empty()) begin(program_.schedule.phases[0]);
 }
@@ -201,7 +245,7 @@ void Runner::wait() {
   }
   is_started_ = false;
   ++run_;
-  if (!zero_divisor_.empty()) throw RunError("KP-R001", zero_divisor_);
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 }  // namespace kplan

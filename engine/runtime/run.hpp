@@ -1,18 +1,21 @@
 #pragma once
 // One run of a program: begin and finish, phase by phase.
 
-#include "engine/runtime/program.hpp"
+#include "engine/runtime/varying_statement.hpp"
 
 namespace kplan {
 
 class Runner {
  public:
+  /// Collective where statements vary: opens their exchanges.
   Runner(Program program, std::shared_ptr<transport::Transport> transport, std::chrono::nanoseconds timeout);
 
   std::vector<BoundMemory>& memory() { return memory_; }
   Program& program() { return program_; }
+  const Program& program() const { return program_; }
   void parameters_changed() { are_parameters_new_ = true; }
   bool is_started() const { return is_started_; }
+  bool is_broken() const { return is_broken_; }
 
   void start();
   void wait();
@@ -20,10 +23,14 @@ class Runner {
  private:
   void begin(const std::vector<int>& phase);
   void finish(const std::vector<int>& phase);
+  void begin_statement(int number, StatementProgram& s);
+  void finish_statement(int number, StatementProgram& s);
   bool take_arrived(StatementProgram& s);
   void apply(StatementProgram& s, IncomingMessage& m, std::byte* message);
-  void note_zero_divisor(const StatementProgram& s, const ReadyCall& call, bool is_value);
-  /// One peer that is waited for.
+  void note_zero_divisor(int statement, const ReadyCall& call, bool is_value);
+  std::string zero_divisor_environment(const Statement& s, const Reduction& r) const;
+  RunContext context();
+  /// One peer that is waited for, a world rank.
   struct Wait {
     int peer;
     std::string text;
@@ -34,12 +41,13 @@ class Runner {
   [[noreturn]] void fail(const char* code, const std::string& what) const;
 
   Program program_;
+  std::vector<std::unique_ptr<VaryingStatement>> varying_;  ///< by statement; null where the pattern is fixed
   std::shared_ptr<transport::Transport> transport_;
   std::chrono::nanoseconds timeout_;
   std::vector<BoundMemory> memory_;
   std::uint64_t run_ = 0;
   bool is_started_ = false, are_parameters_new_ = false, is_broken_ = false;
-  std::string zero_divisor_;  ///< the first of this run, thrown when it has ended on all channels
+  std::exception_ptr failure_;  ///< the first of this run, thrown when it has ended on all channels
 };
 
 }  // namespace kplan

@@ -42,8 +42,9 @@ struct Origin {
 
 class Ordering {
  public:
-  Ordering(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives)
-      : bound_(bound), s_(s), receives_(receives) {}
+  Ordering(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives,
+           const ReceivedEnvironments& environments)
+      : bound_(bound), s_(s), receives_(receives), environments_(environments) {}
 
   Applications order() {
     for (const Flow& flow : receives_) out_.messages.push_back(message(flow));
@@ -91,7 +92,7 @@ class Ordering {
     if (count > most_stamped)
       throw error_in(*bound_.model, s_, s_.reductions[0].span, "KP-A011",
                      fmt::format("rank {} receives {} elements into places that may meet, at most {} are looked at",
-                                 bound_.state.rank, count, most_stamped));
+                                 bound_.my_world_rank(), count, most_stamped));
   }
 
   bool are_surely_distinct() const {
@@ -172,13 +173,14 @@ class Ordering {
                                    int other_reduction) const {
     const Reduction& r = reduction(t);
     const auto from = [&](std::int64_t rank, int k, int occurrence) {
-      const std::string environment = environment_at(bound_, s_, rank, k, byte, occurrence);
-      return fmt::format("from rank {}{}{}", rank, environment.empty() ? "" : " when ", environment);
+      const std::string environment = environments_.text_at(rank, k, byte, occurrence);
+      return fmt::format("from rank {}{}{}", bound_.world_rank_of(rank), environment.empty() ? "" : " when ",
+                         environment);
     };
     throw error_in(
         *bound_.model, s_, r.span, "KP-P060",
         fmt::format("element {} of `{}` on rank {} is assigned twice: {} and {}",
-                    byte / static_cast<std::int64_t>(r.place->element_bytes), r.place->name, bound_.state.rank,
+                    byte / static_cast<std::int64_t>(r.place->element_bytes), r.place->name, bound_.my_world_rank(),
                     from(other_sender, other_reduction, 0),
                     from(sender, t.reduction, other_sender == sender && other_reduction == t.reduction ? 1 : 0)));
   }
@@ -199,7 +201,7 @@ class Ordering {
       std::vector<Item> items;
       std::map<int, std::vector<EnvironmentKey>> keys;
       for (const Segment& segment : receives_[flow].segments) {
-        auto& list = keys[segment.reduction] = environment_keys(bound_, s_, m.peer, segment.reduction);
+        auto& list = keys[segment.reduction] = environments_.keys(m.peer, segment.reduction);
         std::vector<std::int64_t> places, positions;
         for (const Transfer& t : m.transfers) {
           if (t.reduction != segment.reduction) continue;
@@ -272,6 +274,7 @@ class Ordering {
   const BoundPlan& bound_;
   const Statement& s_;
   const std::vector<Flow>& receives_;
+  const ReceivedEnvironments& environments_;
   Applications out_;
   bool meets_twice_ = false;
   std::map<std::size_t, bool> interleaved_;  ///< flows in which reductions meet
@@ -279,8 +282,9 @@ class Ordering {
 
 }  // namespace
 
-Applications order_applications(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives) {
-  return Ordering(bound, s, receives).order();
+Applications order_applications(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives,
+                                const ReceivedEnvironments& environments) {
+  return Ordering(bound, s, receives, environments).order();
 }
 
 }  // namespace kplan

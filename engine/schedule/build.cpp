@@ -1,56 +1,19 @@
 // How it works: for each statement, knowledge, then the pattern, then messages: segments one after the other, pieces
-// with a track through the message. Statements that touch nothing in common share a phase.
+// with a track through the message. What only one end of a message knows is told the other in between. Statements that
+// touch nothing in common share a phase.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "engine/analysis/expressions.hpp"
+#include "engine/analysis/notice_bytes.hpp"
 #include "engine/schedule/schedule.hpp"
 
 namespace kplan {
 namespace {
 
-/// The buffers a statement reads and writes. A reduction other than assign reads its place too, but only as it writes
-/// it.
-struct Touched {
-  std::set<int> reads, writes;
-};
-
-Touched touched_by(const Statement& s) {
-  Touched out;
-  for (const Reduction& r : s.reductions) {
-    out.writes.insert(r.place->id);
-    const ExprPtr value = with_bindings(r.value, s);
-    visit(*value, [&](const Expr& e) {
-      if (e.kind == ExprKind::element) out.reads.insert(e.id);
-    });
-  }
-  return out;
-}
-
 bool meet(const std::set<int>& a, const std::set<int>& b) {
   return std::ranges::any_of(a, [&](int x) { return b.contains(x); });
-}
-
-void refuse(const PlanModel& plan, const Statement& s, const Knowledge& knowledge) {
-  const auto unsupported = [&](const char* code, const std::string& what) {
-    throw Unsupported(code, fmt::format("plan {}, statement {}: {}", plan.name, s.name, what));
-  };
-  if (s.group >= 0)
-    unsupported("KP-U010", fmt::format("statements in a group other than world are not run yet; `{}` is one",
-                                       plan.groups[static_cast<std::size_t>(s.group)].name));
-  if (knowledge.is_varying)
-    unsupported("KP-U011",
-                fmt::format("patterns that vary from run to run are not run yet: {}", knowledge.varying_reason));
-  if (knowledge.knowledge == KnowledgeClass::sender || knowledge.knowledge == KnowledgeClass::receiver)
-    unsupported("KP-U012", fmt::format("only the {}s know its pattern, and dynamic exchange is not run yet: {}; if "
-                                       "both ends do know it, claim \"knowledge\": \"corresponding\"",
-                                       name_of(knowledge.knowledge), knowledge.reason));
-  for (const Reduction& r : s.reductions)
-    if (r.is_native)
-      unsupported("KP-U013",
-                  fmt::format("operators registered as C++ functions are not run yet; `{}` is one", r.operator_name));
 }
 
 /// The messages that the flows make at the sender.
@@ -88,24 +51,92 @@ void add_message_track(Piece& piece, std::int64_t offset_bytes, std::int64_t ele
   piece.tracks.push_back(std::move(track));
 }
 
-StatementSchedule build_statement_schedule(const BoundPlan& bound, std::size_t number) {
+Touched touched_by(const PlanModel& plan, const Statement& s) {
+  Touched out;
+  const auto pattern = [&](const ExprPtr& e) {
+    if (!e) return;
+    visit(*e, [&](const Expr& x) {
+      if (x.kind == ExprKind::element && plan.buffers[static_cast<std::size_t>(x.id)].is_varying)
+        out.reads.insert(x.id);
+    });
+  };
+  for (const Clause& c : s.clauses) {
+    for (const auto* e : {&c.expression, &c.set.first, &c.set.last, &c.set.step, &c.set.buffer}) pattern(*e);
+    for (const auto& e : c.set.elements) pattern(e);
+  }
+  for (const Reduction& r : s.reductions) {
+    // A reduction other than assign reads its place too, but only as it writes it.
+    out.writes.insert(r.place->id);
+    pattern(r.sender);
+    pattern(r.receiver);
+    for (const Subscript& sub : r.place->subscripts)
+      for (const auto* part : {&sub.lo, &sub.hi, &sub.step}) pattern(*part);
+    const ExprPtr value = with_bindings(r.value, s);
+    visit(*value, [&](const Expr& e) {
+      if (e.kind == ExprKind::element) out.reads.insert(e.id);
+    });
+  }
+  return out;
+}
+
+StatementDraft draft_statement(const BoundPlan& bound, std::size_t number) {
   const PlanModel& plan = *bound.model;
   const Statement& s = plan.statements[number];
-  StatementSchedule out;
-  out.statement = static_cast<int>(number);
-  out.name = s.name;
-  out.knowledge = infer_knowledge(plan, s);
-  refuse(plan, s, out.knowledge);
-  StatementPattern pattern = find_pattern(bound, s);
-  out.compares_ends = may_ends_differ(plan, s);
-  const Touched touched = touched_by(s);
-  out.reads_what_it_writes = meet(touched.reads, touched.writes);
-  Applications applications = order_applications(bound, s, pattern.receives);
+  StatementDraft out;
+  out.schedule.statement = static_cast<int>(number);
+  out.schedule.name = s.name;
+  out.schedule.knowledge = infer_knowledge(plan, s);
+  out.schedule.compares_ends = may_ends_differ(plan, s);
+  const Touched touched = touched_by(plan, s);
+  out.schedule.reads_what_it_writes = meet(touched.reads, touched.writes);
+  if (!takes_part(bound, s)) {
+    out.bound = bound;
+    out.schedule.size = 0;
+    return out;
+  }
+  out.bound = in_group(bound, s);
+  out.schedule.rank = out.bound.state.rank;
+  out.schedule.size = out.bound.state.size;
+  out.schedule.members = out.bound.members;
+  if (!is_told(out.schedule.knowledge)) {
+    out.pattern = find_pattern(out.bound, s);
+    return out;
+  }
+  OwnHalf half = find_own_half(out.bound, s);
+  out.pattern = std::move(half.pattern);
+  out.notices = std::move(half.notices);
+  return out;
+}
+
+std::vector<Message> sent_messages(const StatementDraft& draft) {
+  const Statement& s = draft.bound.model->statements[static_cast<std::size_t>(draft.schedule.statement)];
+  std::vector<Message> out;
+  for (const Flow& flow : draft.pattern.sends)
+    if (flow.peer != draft.schedule.rank) out.push_back(sent_message(s, flow));
+  return out;
+}
+
+StatementSchedule finish_statement(StatementDraft draft, std::vector<Notice> told) {
+  StatementSchedule out = std::move(draft.schedule);
+  if (out.size == 0) return out;
+  const BoundPlan& bound = draft.bound;
+  const PlanModel& plan = *bound.model;
+  const Statement& s = plan.statements[static_cast<std::size_t>(out.statement)];
+  StatementPattern& pattern = draft.pattern;
+  // The values as they are read where the where-list is evaluated; a pull's other values are read for others.
+  if (is_told(out.knowledge)) {
+    for (Notice& notice : draft.notices)
+      if (notice.peer == out.rank) told.push_back(std::move(notice));
+    std::ranges::sort(told, {}, &Notice::peer);
+    add_told_half(bound, s, told, pattern);
+  }
+  const ReceivedEnvironments environments(bound, s, is_told(out.knowledge) && !s.is_pull ? &told : nullptr);
+  Applications applications = order_applications(bound, s, pattern.receives, environments);
   out.is_in_sender_order = applications.is_in_sender_order;
   for (Message& m : applications.messages)
-    (m.peer == bound.state.rank ? out.local_receive : out.receives).push_back(std::move(m));
+    (m.peer == out.rank ? out.local_receive : out.receives).push_back(std::move(m));
   for (const Flow& flow : pattern.sends)
-    (flow.peer == bound.state.rank ? out.local_send : out.sends).push_back(sent_message(s, flow));
+    (flow.peer == out.rank ? out.local_send : out.sends).push_back(sent_message(s, flow));
   const std::int64_t sent = out.local_send.empty() ? 0 : out.local_send[0].element_count,
                      received = out.local_receive.empty() ? 0 : out.local_receive[0].element_count;
   const bool differs =
@@ -113,21 +144,60 @@ StatementSchedule build_statement_schedule(const BoundPlan& bound, std::size_t n
   if (sent != received || differs)
     throw error_in(plan, s, s.reductions[0].span, "KP-P059",
                    fmt::format("values of {} elements do not conform to places of {} elements, both on rank {}", sent,
-                               received, bound.state.rank));
+                               received, bound.my_world_rank()));
   out.values = std::move(pattern.values);
   return out;
 }
 
-Schedule build_schedule(const BoundPlan& bound) {
+std::vector<StatementDraft> draft_schedule(const BoundPlan& bound, Varying varying) {
+  std::vector<StatementDraft> out;
+  for (std::size_t k = 0; k < bound.model->statements.size(); ++k) {
+    const Statement& s = bound.model->statements[k];
+    Knowledge knowledge = infer_knowledge(*bound.model, s);
+    if (!knowledge.is_varying || varying == Varying::included) {
+      out.push_back(draft_statement(bound, k));
+      continue;
+    }
+    out.emplace_back();
+    out.back().bound = bound;
+    out.back().schedule.statement = static_cast<int>(k);
+    out.back().schedule.name = s.name;
+    out.back().schedule.knowledge = std::move(knowledge);
+    out.back().schedule.size = 0;
+  }
+  return out;
+}
+
+std::map<std::int64_t, std::vector<std::byte>> letters_of(const std::vector<StatementDraft>& drafts) {
+  std::map<std::int64_t, std::vector<std::byte>> out;
+  for (const StatementDraft& draft : drafts)
+    for (const Notice& notice : draft.notices)
+      if (notice.peer != draft.schedule.rank)
+        append_notice(draft.schedule.statement, notice, out[draft.bound.world_rank_of(notice.peer)]);
+  return out;
+}
+
+Schedule finish_schedule(const BoundPlan& bound, std::vector<StatementDraft> drafts,
+                         const std::vector<std::pair<std::int64_t, std::span<const std::byte>>>& letters) {
   const PlanModel& plan = *bound.model;
   Schedule out;
   out.plan = plan.name;
-  out.rank = bound.state.rank;
-  out.size = bound.state.size;
+  out.rank = bound.world_rank;
+  out.size = bound.world_size;
+  std::vector<std::vector<Notice>> told(drafts.size());
+  for (const auto& [from, letter] : letters)
+    for (std::span<const std::byte> rest = letter; !rest.empty();) {
+      NumberedNotice next = take_notice(rest, from);
+      const auto number = static_cast<std::size_t>(next.statement);
+      if (drafts[number].bound.members)
+        next.notice.peer =
+            std::ranges::find(*drafts[number].bound.members, from) - drafts[number].bound.members->begin();
+      told[number].push_back(std::move(next.notice));
+    }
   Touched phase;
-  for (std::size_t k = 0; k < plan.statements.size(); ++k) {
-    out.statements.push_back(build_statement_schedule(bound, k));
-    const Touched next = touched_by(plan.statements[k]);
+  for (std::size_t k = 0; k < drafts.size(); ++k) {
+    out.statements.push_back(finish_statement(std::move(drafts[k]), std::move(told[k])));
+    const Touched next = touched_by(plan, plan.statements[k]);
     const bool conflicts =
         meet(next.reads, phase.writes) || meet(next.writes, phase.writes) || meet(next.writes, phase.reads);
     if (out.phases.empty() || conflicts) {
@@ -140,5 +210,7 @@ Schedule build_schedule(const BoundPlan& bound) {
   }
   return out;
 }
+
+Schedule build_schedule(const BoundPlan& bound) { return finish_schedule(bound, draft_schedule(bound), {}); }
 
 }  // namespace kplan

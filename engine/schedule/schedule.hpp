@@ -1,9 +1,13 @@
 #pragma once
 // What one rank does in a run of a plan, as plain data: the messages of each statement, where their elements lie at
 // this end, in which order what arrives is applied, and which statements may overlap. Printable, comparable, the same
-// whichever transport runs it. Sizes and positions are in bytes.
+// whichever transport runs it. Sizes and positions are in bytes. Ranks are numbers in the statement's group.
 
+#include <map>
+#include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/analysis/pattern.hpp"
@@ -33,6 +37,8 @@ struct StatementSchedule {
   int statement = 0;
   std::string name;
   Knowledge knowledge;
+  std::int64_t rank = 0, size = 1;                 ///< in the statement's group; size 0: the rank takes no part
+  std::shared_ptr<const Members> members;          ///< world ranks by number in the group; null: the world
   std::vector<ValueForm> values;                   ///< by reduction
   std::vector<Message> sends, receives;            ///< ascending peer, without this rank itself
   std::vector<Message> local_send, local_receive;  ///< none or one: this rank to itself
@@ -40,22 +46,58 @@ struct StatementSchedule {
   bool reads_what_it_writes = false;
   bool compares_ends =
       false;  ///< the ends of a message may differ in what they expect: they compare when the plan is compiled
+
+  std::int64_t world_rank_of(std::int64_t number) const {
+    return members ? (*members)[static_cast<std::size_t>(number)] : number;
+  }
 };
 
 struct Schedule {
   std::string plan;
-  std::int64_t rank = 0, size = 1;
+  std::int64_t rank = 0, size = 1;  ///< in the world
   std::vector<StatementSchedule> statements;
   /// Statements (by number) that run together: none touches what another of the phase writes.
   std::vector<std::vector<int>> phases;
 };
 
-/// Works out the schedule of the rank of `bound.state`. Throws PlanError (bounds, double assignment, ranks, counts) and
-/// Unsupported for what the engine does not run yet. Collective over nobody: a dry run is this.
+/// A statement's schedule as far as this rank can work it out alone.
+struct StatementDraft {
+  BoundPlan bound;  ///< as the statement's group sees it
+  StatementSchedule schedule;
+  StatementPattern pattern;
+  std::vector<Notice> notices;  ///< what peers must be told before they can finish theirs; this rank among them
+};
+
+/// Throws PlanError (bounds, ranks, counts) and Unsupported. Collective over nobody.
+StatementDraft draft_statement(const BoundPlan& bound, std::size_t number);
+
+/// What this rank sends to others, where it knows that alone (a push).
+std::vector<Message> sent_messages(const StatementDraft& draft);
+
+/// The whole schedule, from what peers have told this one (ascending, without itself; nothing but where
+/// is_told(knowledge)). Throws PlanError (bounds, counts, double assignment).
+StatementSchedule finish_statement(StatementDraft draft, std::vector<Notice> told);
+
+/// The drafts of a plan's statements. Those with varying patterns are left to every run, or drafted from the contents
+/// that `bound` knows.
+enum class Varying : std::uint8_t { left_out, included };
+std::vector<StatementDraft> draft_schedule(const BoundPlan& bound, Varying varying = Varying::left_out);
+
+/// What each world rank must be told, this one left out: the bytes of notices.
+std::map<std::int64_t, std::vector<std::byte>> letters_of(const std::vector<StatementDraft>& drafts);
+
+/// The schedule of the rank of `bound`, from what other world ranks have told it by letters_of.
+Schedule finish_schedule(const BoundPlan& bound, std::vector<StatementDraft> drafts,
+                         const std::vector<std::pair<std::int64_t, std::span<const std::byte>>>& letters);
+
+/// Both steps, for plans in which nobody is told anything.
 Schedule build_schedule(const BoundPlan& bound);
 
-/// The same for one statement alone, whatever the others are.
-StatementSchedule build_statement_schedule(const BoundPlan& bound, std::size_t number);
+/// What a statement reads (varying names of its pattern included) and writes, by buffer.
+struct Touched {
+  std::set<int> reads, writes;
+};
+Touched touched_by(const PlanModel& plan, const Statement& s);
 
 /// The schedule as a JSON document for people and tests.
 std::string to_json(const Schedule& schedule, const PlanModel& plan);
@@ -69,6 +111,7 @@ struct Applications {
   std::vector<Message> messages;  ///< by flow
   bool is_in_sender_order = false;
 };
-Applications order_applications(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives);
+Applications order_applications(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives,
+                                const ReceivedEnvironments& environments);
 
 }  // namespace kplan

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "engine/analysis/knowledge.hpp"
 #include "kplan/kplan.hpp"
 #include "plans/evaluate.hpp"
 #include "plans/reference.hpp"
@@ -36,7 +37,7 @@ void fill(const PlanModel& plan, const RandomPlan& drawn, int rank, std::size_t 
 }
 
 Values values_of(const PlanModel& plan, const ReferenceRank& rank) {
-  Values out{{"own", rank.parameters[1].as_integer()}};
+  Values out{{"own", rank.parameters[1].as_integer()}, {"same", rank.parameters[2].as_integer()}};
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
     if (plan.buffers[b].is_varying) continue;
     const auto& bytes = rank.buffers[b];
@@ -53,7 +54,21 @@ Values values_of(const PlanModel& plan, const ReferenceRank& rank) {
   return out;
 }
 
+std::vector<std::string> classes_of(const PlanModel& plan) {
+  std::vector<std::string> out;
+  for (const Statement& s : plan.statements) {
+    const Knowledge k = infer_knowledge(plan, s);
+    out.push_back(fmt::format("{}{}{}", name_of(k.knowledge), k.is_varying ? ", varying" : "",
+                              s.group >= 0 ? ", in a group" : ""));
+  }
+  return out;
+}
+
 }  // namespace
+
+std::vector<std::pair<std::string, std::int64_t>> varying_values(int run, std::size_t rank) {
+  return {{"upper", 2 + run}, {"mine", (static_cast<std::int64_t>(rank) * 7 + run * 3) % 11}};
+}
 
 Expectation expectation_of(const RandomPlan& drawn, int runs) {
   Expectation out;
@@ -67,7 +82,8 @@ Expectation expectation_of(const RandomPlan& drawn, int runs) {
   out.before.resize(static_cast<std::size_t>(drawn.ranks));
   for (int r = 0; r < drawn.ranks; ++r) {
     ReferenceRank& rank = out.before[static_cast<std::size_t>(r)];
-    rank.parameters = {ScalarValue::real(1.5), ScalarValue::integer(r + 2)};
+    rank.parameters = {ScalarValue::real(1.5), ScalarValue::integer(r + 2), ScalarValue::integer(3),
+                       ScalarValue::integer(2), ScalarValue::integer(1)};
     const auto layouts = layouts_of(model, r, drawn.ranks, rank.parameters);
     for (std::size_t b = 0; b < model.buffers.size(); ++b) {
       rank.buffers.emplace_back(static_cast<std::size_t>(layouts[b].extent) * model.buffers[b].type.size_bytes);
@@ -76,7 +92,12 @@ Expectation expectation_of(const RandomPlan& drawn, int runs) {
   }
   out.after = out.before;
   try {
-    for (int k = 0; k < runs; ++k) run_reference(model, out.after);
+    for (int k = 0; k < runs; ++k) {
+      for (std::size_t r = 0; r < out.after.size(); ++r)
+        for (const auto& [name, value] : varying_values(k, r))
+          out.after[r].parameters[static_cast<std::size_t>(model.find_parameter(name))] = ScalarValue::integer(value);
+      run_reference(model, out.after);
+    }
   } catch (const Error& e) {
     out.error = e.what();
   }
@@ -88,7 +109,19 @@ void run_engine(std::shared_ptr<transport::Transport> transport, const Plan& pla
   Executable executable = engine.compile(plan, values_of(plan.model(), mine));
   for (std::size_t b = 0; b < plan.model().buffers.size(); ++b)
     executable.bind_bytes(plan.model().buffers[b].name, mine.buffers[b]);
-  for (int k = 0; k < runs; ++k) executable.run();
+  std::exception_ptr failure;
+  for (int k = 0; k < runs; ++k) {
+    for (const auto& [name, value] : varying_values(k, static_cast<std::size_t>(engine.rank())))
+      executable.set(name, value);
+    try {
+      executable.run();
+    } catch (const TransportError&) {
+      throw;
+    } catch (const Error&) {  // the others go on, and count on this rank
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
 }
 
 std::string difference(const PlanModel& model, const ReferenceRank& expected, const ReferenceRank& actual,
@@ -109,7 +142,8 @@ std::string difference(const PlanModel& model, const ReferenceRank& expected, co
 
 Outcome compare_with_reference(const RandomPlan& drawn, int runs) {
   const Expectation expected = expectation_of(drawn, runs);
-  if (!expected.plan) return {Outcome::Kind::both_failed, expected.error};
+  if (!expected.plan) return {Outcome::Kind::both_failed, expected.error, {}};
+  const std::vector<std::string> classes = classes_of(expected.plan->model());
   std::vector<ReferenceRank> actual = expected.before;
   std::string engine_error;
   try {
@@ -117,21 +151,20 @@ Outcome compare_with_reference(const RandomPlan& drawn, int runs) {
       const auto rank = static_cast<std::size_t>(transport->rank());
       run_engine(std::move(transport), *expected.plan, actual[rank], runs);
     });
-  } catch (const Unsupported& e) {
-    return {Outcome::Kind::refused, e.what()};
   } catch (const Error& e) {
     engine_error = e.what();
   }
   if (expected.error.empty() != engine_error.empty())
     return {Outcome::Kind::different,
             fmt::format("reference: {}\nengine: {}", expected.error.empty() ? "succeeds" : expected.error,
-                        engine_error.empty() ? "succeeds" : engine_error)};
-  if (!expected.error.empty()) return {Outcome::Kind::both_failed, expected.error};
+                        engine_error.empty() ? "succeeds" : engine_error),
+            classes};
+  if (!expected.error.empty()) return {Outcome::Kind::both_failed, expected.error, classes};
   for (std::size_t r = 0; r < actual.size(); ++r) {
     const std::string what = difference(expected.plan->model(), expected.after[r], actual[r], r);
-    if (!what.empty()) return {Outcome::Kind::different, what};
+    if (!what.empty()) return {Outcome::Kind::different, what, classes};
   }
-  return {};
+  return {Outcome::Kind::identical, "", classes};
 }
 
 }  // namespace kplan::test

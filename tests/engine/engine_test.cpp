@@ -219,16 +219,6 @@ TEST_CASE("a wrong claim of corresponding knowledge is an error that says who di
   }
 }
 
-TEST_CASE("sender knowledge is refused with the reason and a way out") {
-  const Plan plan =
-      Plan::parse(R"({"kplan": 1, "name": "p", "parameters": {"stride": {"type": "i64", "scope": "private"}},
-    "buffers": {"A": {"type": "f64", "shape": [12]}}, "statements": [{"communicate": "A[k]@0 <<= A[k]@1 where k in {0 ... 10}, k % stride == 0"}]})");
-  const auto messages = messages_on<Unsupported>(2, [&](Engine& engine) { engine.compile(plan, {{"stride", 2}}); });
-  for (const auto& m : messages)
-    CHECK_THAT(m, Catch::Contains("the filter `k % stride == 0` depends on `stride`, which is private") &&
-                      Catch::Contains("[KP-U012]"));
-}
-
 TEST_CASE("a zero divisor in a value is an error after the run, and the engine goes on") {
   const Plan plan = Plan::parse(
       R"({"kplan": 1, "name": "p", "buffers": {"A": {"type": "i32", "shape": [4]}, "B": {"type": "i32", "shape": [4]}},

@@ -52,6 +52,9 @@ class Drawing {
       plan_.buffers.push_back({"counts", "i32", {5}, {}, R"("scope": "uniform", "time": "fixed")", true, true});
     if (chance(30))
       plan_.buffers.push_back({"index", chance(50) ? "i64" : "u8", {12}, {}, R"("time": "fixed")", true, false});
+    if (chance(20)) plan_.buffers.push_back({"moving", "i64", {12}, {}, R"("time": "varying")", false, false});
+    if (chance(10))
+      plan_.buffers.push_back({"shared", "i32", {6}, {}, R"("scope": "uniform", "time": "varying")", true, true});
   }
 
   bool has(const char* name) const {
@@ -68,6 +71,12 @@ class Drawing {
     std::vector<std::string> senders, receivers;
     draw_ranks(s, senders, receivers);
     draw_elements(s);
+    if (chance(15)) draw_varying(s);
+    if (chance(20)) {
+      s.group = one_of<std::string>({"half", "some", "private_group"});
+      for (std::string& clause : s.clauses)
+        if (clause.ends_with(" in world")) clause = clause.substr(0, clause.size() - 5) + s.group;
+    }
     if (chance(10))
       s.clauses.insert(s.clauses.begin() + between(0, static_cast<int>(s.clauses.size())), "t in {0 ... 1}"),
           names_.push_back("t");
@@ -75,13 +84,56 @@ class Drawing {
       std::swap(s.clauses[0], s.clauses[static_cast<std::size_t>(between(0, static_cast<int>(s.clauses.size()) - 1))]);
     const int reductions = chance(20) ? between(2, 3) : 1;
     for (int k = 0; k < reductions; ++k) s.reductions.push_back(reduction(one_of(senders), one_of(receivers)));
+    // The claim holds where nothing else that is private decides the pattern.
+    for (const std::string& clause : s.clauses)
+      for (const char* other : {"own", "index", "mine", "moving"})
+        if (clause.find(other) != std::string::npos) s.claims_corresponding = false;
+    // In any order the bits are the same where the operator is exact.
+    static const std::vector<std::string> exact{"min", "max", "band", "bor", "bxor", "land", "lor"};
+    s.is_any_order = reductions == 1 && std::ranges::find(exact, s.reductions[0].op) != exact.end() && chance(40);
     return s;
+  }
+
+  /// Names that change from run to run.
+  void draw_varying(RandomStatement& s) {
+    std::vector<std::string> forms{"v in {0 ... upper}", "v in {0 ... upper % 3}", "v in {mine % 2 ... 3}",
+                                   "v = mine % 4"};
+    if (has("moving")) {
+      forms.push_back("v in moving[0:3]");
+      forms.push_back("v = moving[rank % 12] % 5");
+      forms.push_back("v in {0 ... moving[2] % 3}");
+    }
+    if (has("shared")) {
+      forms.push_back("v in shared");
+      forms.push_back("v in {0 ... shared[1] % 4}");
+    }
+    s.clauses.push_back(one_of(forms));
+    names_.push_back("v");
+    if (chance(20)) s.clauses.push_back("(v + mine) % 2 == 0");
   }
 
   /// The clauses that decide ranks, and what may stand as sender and receiver.
   void draw_ranks(RandomStatement& s, std::vector<std::string>& senders, std::vector<std::string>& receivers) {
     const std::string self = "rank";
-    switch (between(0, 8)) {
+    switch (between(0, 11)) {
+      case 9:
+        s.clauses = {has("index") ? "to = index[rank % 12] % size" : "to = own * own % size"};
+        names_ = {"to"};
+        senders = {s.is_pull ? "to" : self};
+        receivers = {s.is_pull ? self : "to"};
+        break;
+      case 10:
+        s.clauses = {"n in range(5)", has("index") ? "to = index[n] % size" : "to = (n * own + 1) % size"};
+        names_ = {"n", "to"};
+        senders = {s.is_pull ? "to" : self};
+        receivers = {s.is_pull ? self : "to"};
+        break;
+      case 11:
+        s.clauses = {has("moving") ? "to = moving[own % 12] % size" : "to = (mine + rank) % size"};
+        names_ = {"to"};
+        senders = {s.is_pull ? "to" : self};
+        receivers = {s.is_pull ? self : "to"};
+        break;
       case 0:
         s.clauses = {"i in world", "j in world"};
         names_ = {"i", "j"};
@@ -158,7 +210,20 @@ class Drawing {
     const int count = chance(25) ? 0 : chance(70) ? 1 : 2;
     for (int k = 0; k < count; ++k) {
       const std::string name = k == 0 ? "k" : "l";
-      switch (between(0, 6)) {
+      switch (between(0, 11)) {
+        case 7: s.clauses.push_back(fmt::format("{} in {{0 ... own % 4}}", name)); break;
+        case 8:
+          s.clauses.push_back(fmt::format("{} in {{0 ... {}}}", name, between(3, 9)));
+          s.clauses.push_back(fmt::format("({} + own) % 3 == 0", name));
+          break;
+        case 9:
+          s.clauses.push_back(has("index") ? fmt::format("{} in index[{} : 7]", name, between(0, 6))
+                                           : fmt::format("{} in range(own % 3)", name));
+          break;
+        case 10:
+          s.clauses.push_back(fmt::format("{} in {{0 ... same}}", name));
+          s.claims_corresponding = k == 0 && chance(60);
+          break;
         case 0: s.clauses.push_back(fmt::format("{} in {{0 ... {}}}", name, between(0, 11))); break;
         case 1:
           s.clauses.push_back(
@@ -186,7 +251,11 @@ class Drawing {
 
   /// An index below `extent`, or nearly always so.
   std::string index(int extent) {
-    switch (between(0, 9)) {
+    switch (between(0, 11)) {
+      case 10: return fmt::format("(own + {}) % {}", name(), extent);
+      case 11:
+        return has("moving") ? fmt::format("(moving[3] + {}) % {}", name(), extent)
+                             : fmt::format("(upper + {}) % {}", name(), extent);
       case 0: return std::to_string(between(0, extent - 1));
       case 1: return fmt::format("({} * {} + {}) % {}", name(), between(1, 5), between(0, 7), extent);
       case 2: return fmt::format("({} + {}) % {}", name(), name(), extent);
@@ -315,7 +384,11 @@ std::string RandomPlan::to_json() const {
   std::string out = R"json({"kplan": 1, "name": "random",
  "types": {"pair": {"fields": [{"name": "x", "type": "f32"}, {"name": "n", "type": "i32"}]},
            "located": {"fields": [{"name": "value", "type": "f64"}, {"name": "index", "type": "i32"}]}},
- "parameters": {"alpha": {"type": "f64", "time": "varying", "default": 1.5}, "own": {"type": "i64", "scope": "private", "default": 1}},
+ "parameters": {"alpha": {"type": "f64", "time": "varying", "default": 1.5}, "own": {"type": "i64", "scope": "private", "default": 1},
+                "same": {"type": "i64", "scope": "private", "default": 3}, "upper": {"type": "i64", "time": "varying", "default": 2},
+                "mine": {"type": "i64", "scope": "private", "time": "varying", "default": 1}},
+ "groups": {"half": {"color": "rank % 2", "key": "0 - rank"}, "some": {"color": "rank == 1 ? 0 - 1 : 3"},
+            "private_group": {"color": "own * own % 2", "key": "own % 3"}},
  "operators": {"axpy": {"expression": "left + 2 * right"}, "mean": {"expression": "(left + right) / 2"},
                "wider": {"expression": {"x": "max(left.x, right.x)", "n": "left.n + right.n"}},
                "nearer": {"expression": "right.value < left.value ? right : left"}},
@@ -335,7 +408,8 @@ std::string RandomPlan::to_json() const {
           (text.empty() ? "" : ", ") + fmt::format("{}@{} {} {}@{}", r.place, r.receiver,
                                                    r.op == "assign" ? "<<=" : "<< " + r.op + " <<", r.value, r.sender);
     for (std::size_t c = 0; c < s.clauses.size(); ++c) text += (c ? ", " : " where ") + s.clauses[c];
-    out += fmt::format("{}\n  {{\"communicate\": \"{}\"{}{}{}{}}}", k ? "," : "", text,
+    out += fmt::format("{}\n  {{\"communicate\": \"{}\"{}{}{}{}{}}}", k ? "," : "", text,
+                       s.group.empty() ? "" : fmt::format(", \"in\": \"{}\"", s.group),
                        s.is_pull ? ", \"direction\": \"pull\"" : "", s.is_fresh ? ", \"fresh\": true" : "",
                        s.claims_corresponding ? ", \"knowledge\": \"corresponding\"" : "",
                        s.is_any_order ? ", \"order\": \"any\"" : "");
@@ -372,6 +446,8 @@ RandomPlan shrunk(RandomPlan plan, const std::function<bool(const RandomPlan&)>&
         });
       attempt([&](RandomPlan& p) { p.statements[k].is_fresh = false; });
       attempt([&](RandomPlan& p) { p.statements[k].is_pull = false; });
+      attempt([&](RandomPlan& p) { p.statements[k].is_any_order = false; });
+      attempt([&](RandomPlan& p) { p.statements[k].claims_corresponding = false; });
       for (std::size_t r = 0; r < plan.statements[k].reductions.size(); ++r) {
         const RandomReduction before = plan.statements[k].reductions[r];
         if (before.op != "assign" && !attempt([&](RandomPlan& p) { p.statements[k].reductions[r].op = "assign"; }) &&

@@ -24,6 +24,7 @@ struct RandomReduction {
 struct RandomStatement {
   std::vector<RandomReduction> reductions;
   std::vector<std::string> clauses;
+  std::string group;
   bool is_pull = false, is_fresh = false, is_any_order = false, claims_corresponding = false;
 };
 
@@ -51,8 +52,9 @@ RandomPlan shrunk(RandomPlan plan, const std::function<bool(const RandomPlan&)>&
 
 /// How a plan did.
 struct Outcome {
-  enum class Kind { identical, refused, both_failed, different } kind = Kind::identical;
+  enum class Kind { identical, both_failed, different } kind = Kind::identical;
   std::string what;
+  std::vector<std::string> classes;  ///< of the statements: `sender, varying, in a group`
 };
 
 /// A plan with memory before and, by the reference interpreter, after some runs; no plan when it cannot be read.
@@ -62,6 +64,9 @@ struct Expectation {
   std::string error;  ///< what the reader or the interpreter said, if anything
 };
 Expectation expectation_of(const RandomPlan& plan, int runs);
+
+/// The values of varying parameters in run number `run` on a rank, by name.
+std::vector<std::pair<std::string, std::int64_t>> varying_values(int run, std::size_t rank);
 
 /// Compiles and runs the plan as one rank of the transport, on that rank's memory.
 void run_engine(std::shared_ptr<transport::Transport> transport, const Plan& plan, ReferenceRank& mine, int runs);

@@ -13,48 +13,41 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t most_checked_ranks = 32;
+constexpr const char* told_note =
+    "of statements that only one end of a message knows, the other end was not looked at: there are too many ranks";
 
 struct Checked {
-  std::vector<StatementNote> statements;
+  std::vector<Knowledge> statements;
   std::vector<std::int64_t> ranks;  ///< whose schedules were worked out
+  bool leaves_out_told = false;
 };
 
 Checked check_ranks(const Contents& contents, const Options& options) {
-  if (!options.ranks) return {notes_of(contents.plan().model()), {}};
-  DryRun dry(contents, *options.ranks);
   Checked out;
+  out.statements = knowledge_of(contents.plan().model());
+  if (!options.ranks) return out;
+  DryRun dry(contents, *options.ranks);
   out.ranks = options.rank ? std::vector{chosen_rank(options, *options.ranks)}
                            : ranks_to_visit(*options.ranks, most_checked_ranks);
   for (const std::int64_t rank : out.ranks) dry.visit(rank);
   dry.compare_ends();
-  out.statements = dry.statements();
+  out.leaves_out_told = dry.leaves_out_told();
   return out;
-}
-
-/// Why this version would not run it, as far as that is known without ranks.
-std::string not_run(const StatementNote& note) {
-  if (!note.not_run.empty()) return note.not_run;
-  if (note.knowledge.is_varying)
-    return "patterns that vary from run to run are not run yet: " + note.knowledge.varying_reason;
-  if (note.knowledge.knowledge == KnowledgeClass::sender || note.knowledge.knowledge == KnowledgeClass::receiver)
-    return fmt::format("only the {}s know its pattern, and dynamic exchange is not run yet",
-                       name_of(note.knowledge.knowledge));
-  return "";
 }
 
 void print_json(const PlanModel& plan, const Checked& checked, const Options& options) {
   Json out{{"plan", plan.name}, {"correct", true}, {"statements", Json::array()}};
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
-    const StatementNote& note = checked.statements[k];
-    Json item{{"name", plan.statements[k].name},
-              {"knowledge", name_of(note.knowledge.knowledge)},
-              {"reason", note.knowledge.reason}};
-    if (const std::string why = not_run(note); !why.empty()) item["note"] = "this version does not run it: " + why;
-    out["statements"].push_back(std::move(item));
+    const Knowledge& knowledge = checked.statements[k];
+    out["statements"].push_back({{"name", plan.statements[k].name},
+                                 {"knowledge", name_of(knowledge.knowledge)},
+                                 {"reason", knowledge.reason},
+                                 {"found_at", found_at(knowledge)}});
   }
   if (options.ranks) {
     out["ranks"] = *options.ranks;
     out["checked_ranks"] = checked.ranks;
+    if (checked.leaves_out_told) out["note"] = told_note;
   }
   fmt::print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
 }
@@ -63,11 +56,9 @@ void print_text(const PlanModel& plan, const Checked& checked, const Options& op
   fmt::print("{}: {} statement{}, no mistakes\n", plan.name, plan.statements.size(),
              plan.statements.size() == 1 ? "" : "s");
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
-    const StatementNote& note = checked.statements[k];
-    fmt::print("  {}: {} knowledge: {}\n", plan.statements[k].name, name_of(note.knowledge.knowledge),
-               note.knowledge.reason);
-    if (const std::string why = not_run(note); !why.empty())
-      fmt::print("    note: this version does not run it: {}\n", why);
+    const Knowledge& knowledge = checked.statements[k];
+    fmt::print("  {}: {} knowledge: {}{}\n", plan.statements[k].name, name_of(knowledge.knowledge), knowledge.reason,
+               knowledge.is_varying ? "; found at every run: " + knowledge.varying_reason : "");
   }
   if (!options.ranks) return;
   const bool are_all = static_cast<std::int64_t>(checked.ranks.size()) == *options.ranks;
@@ -76,6 +67,7 @@ void print_text(const PlanModel& plan, const Checked& checked, const Options& op
   else
     fmt::print("checked rank{} {} of {}; --rank R checks another\n", checked.ranks.size() == 1 ? "" : "s",
                listed(checked.ranks), *options.ranks);
+  if (checked.leaves_out_told) fmt::print("{}\n", told_note);
 }
 
 }  // namespace

@@ -1,61 +1,89 @@
-// How it works: each rank's values are bound once, then every statement is scheduled on its own.
-// What ranks tell each other when a plan is compiled (uniform values, both ends of a message) is compared here among
-// those visited.
+// How it works: each rank's values are bound, its statements drafted, and finished with what others have told it. What
+// ranks tell each other when a plan is compiled (uniform values, both ends of a message) is compared here among those
+// visited.
 #include "tools/kplan/dry_run.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <tuple>
 
 namespace kplan::cli {
-namespace {
 
-/// The reason alone: what stands around it (the plan, the statement, the code) is said where it is printed.
-std::string bare_reason(const Unsupported& e, const PlanModel& plan, const Statement& s) {
-  std::string out = e.what();
-  out = out.substr(0, out.find('\n'));
-  const std::string prefix = fmt::format("plan {}, statement {}: ", plan.name, s.name),
-                    suffix = fmt::format(" [{}]", e.code());
-  if (out.starts_with(prefix)) out.erase(0, prefix.size());
-  if (out.ends_with(suffix)) out.resize(out.size() - suffix.size());
+std::vector<Knowledge> knowledge_of(const PlanModel& plan) {
+  std::vector<Knowledge> out;
+  for (const Statement& s : plan.statements) out.push_back(infer_knowledge(plan, s));
   return out;
 }
 
-}  // namespace
+const char* found_at(const Knowledge& knowledge) { return knowledge.is_varying ? "run" : "compile"; }
 
-std::vector<StatementNote> notes_of(const PlanModel& plan) {
-  std::vector<StatementNote> out;
-  for (const Statement& s : plan.statements) out.push_back({infer_knowledge(plan, s), ""});
-  return out;
+DryRun::DryRun(const Contents& contents, std::int64_t size) : contents_(contents), size_(size) {
+  for (const Knowledge& k : knowledge_of(contents.plan().model())) {
+    tells_ = tells_ || is_told(k);
+    varies_ = varies_ || k.is_varying;
+  }
 }
 
-DryRun::DryRun(const Contents& contents, std::int64_t size)
-    : contents_(contents), size_(size), statements_(notes_of(contents.plan().model())) {}
-
-std::vector<std::optional<StatementSchedule>> DryRun::visit(std::int64_t rank) {
+DryRun::RankValues DryRun::values_of(std::int64_t rank) {
   const std::shared_ptr<const PlanModel> model(std::shared_ptr<const void>(), &contents_.plan().model());
-  BoundValues values = bind_values(model, contents_.values(rank, size_), rank, size_);
-  compare_facts(values.bound);
-  visited_.push_back(rank);
-  std::vector<std::optional<StatementSchedule>> out(statements_.size());
-  for (std::size_t k = 0; k < statements_.size(); ++k) {
-    try {
-      out[k] = build_statement_schedule(values.bound, k);
-    } catch (const Unsupported& e) {
-      if (statements_[k].not_run.empty()) statements_[k].not_run = bare_reason(e, *model, model->statements[k]);
-      continue;
-    }
-    if (!out[k]->compares_ends) continue;
-    for (const Message& m : out[k]->sends) ends_.push_back({k, rank, m.peer, m.element_count, true, m.digest});
-    for (const Message& m : out[k]->receives) ends_.push_back({k, m.peer, rank, m.element_count, false, m.digest});
+  RankValues out{bind_values(model, contents_.values(rank, size_), rank, size_), {}};
+  BoundPlan& bound = out.values.bound;
+  if (varies_) {
+    out.memory = contents_.memory(rank, size_);
+    for (std::size_t b = 0; b < model->buffers.size(); ++b)
+      if (model->buffers[b].is_varying) bound.state.contents[b] = out.memory->buffers[b].bytes().data();
   }
   return out;
 }
 
-void DryRun::compare_facts(const BoundPlan& bound) {
+const std::vector<std::vector<Place>>& DryRun::places(const BoundPlan& bound) {
+  if (!places_.empty() || bound.model->groups.empty()) return places_;
+  const PlanModel& plan = *bound.model;
+  const bool are_replayable = std::ranges::all_of(plan.groups, [&](const Group& g) { return is_replayable(plan, g); });
+  if (!are_replayable && size_ > most_told_ranks)
+    throw Unsupported("KP-L009", fmt::format("plan {} has groups by private values: their members are looked for on at "
+                                             "most {} ranks without a run, not on {}",
+                                             plan.name, most_told_ranks, size_));
+  for (std::int64_t r = 0; r < size_; ++r)
+    places_.push_back(are_replayable ? replayed_places(bound, r) : places_of(values_of(r).values.bound));
+  return places_;
+}
+
+/// What all ranks tell each other.
+void DryRun::tell() {
+  if (!tells_ || is_told_ || size_ > most_told_ranks) return;
+  is_told_ = true;
+  for (std::int64_t r = 0; r < size_; ++r) {
+    RankValues rank = values_of(r);
+    form_groups(rank.values.bound, places(rank.values.bound));
+    for (auto& [to, bytes] : letters_of(draft_schedule(rank.values.bound, Varying::included)))
+      letters_[to].emplace_back(r, std::move(bytes));
+  }
+}
+
+DryRun::Visit DryRun::visit(std::int64_t rank) {
+  kept_.push_back(values_of(rank));
+  Visit out{kept_.back().values.bound, {}};
+  compare_facts(out.bound, rank);
+  visited_.push_back(rank);
+  form_groups(out.bound, places(out.bound));
+  tell();
+  std::vector<std::pair<std::int64_t, std::span<const std::byte>>> told;
+  for (const auto& [from, bytes] : letters_[rank]) told.emplace_back(from, bytes);
+  out.schedule = finish_schedule(out.bound, draft_schedule(out.bound, Varying::included), told);
+  for (const StatementSchedule& s : out.schedule.statements) {
+    if (!s.compares_ends) continue;
+    for (const Message& m : s.sends)
+      ends_.push_back({s.statement, rank, s.world_rank_of(m.peer), m.element_count, true, m.digest});
+    for (const Message& m : s.receives)
+      ends_.push_back({s.statement, s.world_rank_of(m.peer), rank, m.element_count, false, m.digest});
+  }
+  return out;
+}
+
+void DryRun::compare_facts(const BoundPlan& bound, std::int64_t rank) {
   std::vector<Fact> facts = uniform_facts(bound, contents_.plan().digest());
   if (visited_.empty()) facts_ = std::move(facts);
   else
@@ -63,7 +91,7 @@ void DryRun::compare_facts(const BoundPlan& bound) {
       if (facts[k].value != facts_[k].value)
         throw PlanError("KP-A002", fmt::format("plan {}: {} differs between ranks: {} on rank {}, {} on rank {}",
                                                contents_.plan().name(), facts[k].what, facts_[k].value, visited_[0],
-                                               facts[k].value, bound.state.rank));
+                                               facts[k].value, rank));
 }
 
 void DryRun::compare_ends() const {
@@ -72,7 +100,7 @@ void DryRun::compare_ends() const {
     std::uint64_t sent_digest = 0, received_digest = 0;
   };
   const std::set<std::int64_t> visited(visited_.begin(), visited_.end());
-  std::map<std::tuple<std::size_t, std::int64_t, std::int64_t>, Both> messages;
+  std::map<std::tuple<int, std::int64_t, std::int64_t>, Both> messages;
   for (const End& e : ends_) {
     if (!visited.contains(e.sender) || !visited.contains(e.receiver)) continue;
     Both& both = messages[{e.statement, e.sender, e.receiver}];
@@ -82,7 +110,7 @@ void DryRun::compare_ends() const {
   for (const auto& [key, both] : messages) {
     if (both.sent == both.received && both.sent_digest == both.received_digest) continue;
     const auto& [number, sender, receiver] = key;
-    const Statement& s = contents_.plan().model().statements[number];
+    const Statement& s = contents_.plan().model().statements[static_cast<std::size_t>(number)];
     const std::string what =
         both.sent != both.received
             ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", sender, both.sent, receiver,

@@ -1,7 +1,8 @@
 #pragma once
-// Schedules without a run: what ranks of a world of any size would do, one statement at a time, so that a statement
-// that this version does not run leaves the others visible.
+// Schedules without a run: what ranks of a world of any size would do. Where ranks must tell each other what only one
+// end of a message knows, all of them are looked at, as long as they are not too many.
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,49 +14,64 @@
 
 namespace kplan::cli {
 
-/// What is known of a statement without values.
-struct StatementNote {
-  Knowledge knowledge;
-  std::string not_run;  ///< why this version does not run it; empty where it does
-};
-
 class DryRun {
  public:
   DryRun(const Contents& contents, std::int64_t size);
 
   std::int64_t size() const { return size_; }
-  /// By statement. `not_run` is filled in as ranks are visited.
-  const std::vector<StatementNote>& statements() const { return statements_; }
 
-  /// The schedule of each statement on that rank; nothing for those that this version does not run. Throws PlanError
-  /// where the plan is wrong for these values, also where uniform values differ from those of the ranks visited before.
-  std::vector<std::optional<StatementSchedule>> visit(std::int64_t rank);
+  /// A rank with its schedule; varying patterns are those of the first run. Throws PlanError where the plan is wrong
+  /// for these values, also where uniform values differ from those of the ranks visited before.
+  struct Visit {
+    BoundPlan bound;
+    Schedule schedule;
+  };
+  Visit visit(std::int64_t rank);
+
+  /// Whether schedules lack what other ranks would tell: there are too many to look at.
+  bool leaves_out_told() const { return tells_ && size_ > most_told_ranks; }
 
   /// Compares the ends of messages between ranks visited, where they could differ. Throws PlanError KP-A003.
   void compare_ends() const;
 
  private:
+  static constexpr std::int64_t most_told_ranks = 1024;
+
   struct End {
-    std::size_t statement = 0;
+    int statement = 0;
     std::int64_t sender = 0, receiver = 0, element_count = 0;
     bool is_send = false;
     std::uint64_t digest = 0;
   };
-  void compare_facts(const BoundPlan& bound);
+  /// A rank's values; the memory is that of varying buffers.
+  struct RankValues {
+    BoundValues values;
+    std::optional<RankMemory> memory;
+  };
+  RankValues values_of(std::int64_t rank);
+  void compare_facts(const BoundPlan& bound, std::int64_t rank);
+  const std::vector<std::vector<Place>>& places(const BoundPlan& bound);
+  void tell();
 
   const Contents& contents_;
   std::int64_t size_;
-  std::vector<StatementNote> statements_;
+  bool tells_ = false, varies_ = false, is_told_ = false;
+  std::vector<RankValues> kept_;  ///< bound plans that were given out refer to them
   std::vector<std::int64_t> visited_;
   std::vector<Fact> facts_;  ///< of the rank visited first
   std::vector<End> ends_;
+  std::vector<std::vector<Place>> places_;
+  std::map<std::int64_t, std::vector<std::pair<std::int64_t, std::vector<std::byte>>>> letters_;  ///< by receiver
 };
 
 /// All ranks of up to `most`; of more, the first, the middle and the last ones.
 std::vector<std::int64_t> ranks_to_visit(std::int64_t size, std::int64_t most);
 
 /// The knowledge of each statement, without values. Throws PlanError where a claim is wrong.
-std::vector<StatementNote> notes_of(const PlanModel& plan);
+std::vector<Knowledge> knowledge_of(const PlanModel& plan);
+
+/// When a statement's pattern is found: `compile`, or `run` where it varies.
+const char* found_at(const Knowledge& knowledge);
 
 /// A statement's text without line breaks.
 std::string on_one_line(std::string text);

@@ -25,43 +25,48 @@ struct Traffic {
 };
 
 struct Explanation {
-  std::vector<StatementNote> statements;
+  std::vector<Knowledge> statements;
   std::vector<std::int64_t> ranks;
   std::vector<Traffic> traffic;
   bool are_all = true;
 
-  bool is_run(std::size_t k) const { return statements[k].not_run.empty(); }
+  /// What runs: messages found out by dynamic exchange once are sent directly afterwards.
   std::string form(std::size_t k) const {
-    const Knowledge& knowledge = statements[k].knowledge;
-    if (knowledge.is_varying || knowledge.knowledge == KnowledgeClass::sender ||
-        knowledge.knowledge == KnowledgeClass::receiver)
-      return "dynamic";
-    return is_run(k) && are_all && traffic[k].total.messages == 0 ? "local" : "direct";
+    if (statements[k].is_varying) return "dynamic";
+    return are_all && traffic[k].total.messages == 0 ? "local" : "direct";
   }
 };
+
+/// When and how the pattern is found.
+std::string discovery_text(const Knowledge& k) {
+  const char* told = k.knowledge == KnowledgeClass::sender     ? ", senders tell receivers by dynamic exchange"
+                     : k.knowledge == KnowledgeClass::receiver ? ", receivers tell senders by dynamic exchange"
+                                                               : ", by every rank from what it knows";
+  if (k.is_varying) return fmt::format("at every run{}: {}", told, k.varying_reason);
+  return fmt::format("once, when the plan is compiled{}", told);
+}
 
 Explanation count(const Contents& contents, std::int64_t size) {
   DryRun dry(contents, size);
   Explanation out;
   out.ranks = ranks_to_visit(size, most_counted_ranks);
   out.are_all = static_cast<std::int64_t>(out.ranks.size()) == size;
-  out.traffic.resize(dry.statements().size());
+  out.statements = knowledge_of(contents.plan().model());
+  out.traffic.resize(out.statements.size());
   for (const std::int64_t rank : out.ranks) {
-    const auto schedules = dry.visit(rank);
-    for (std::size_t k = 0; k < schedules.size(); ++k) {
+    const Schedule schedule = dry.visit(rank).schedule;
+    for (std::size_t k = 0; k < schedule.statements.size(); ++k) {
       Count sent;
-      if (schedules[k])
-        for (const Message& m : schedules[k]->sends) {
-          ++sent.messages;
-          sent.bytes += m.payload_bytes;
-        }
+      for (const Message& m : schedule.statements[k].sends) {
+        ++sent.messages;
+        sent.bytes += m.payload_bytes;
+      }
       out.traffic[k].by_rank.push_back(sent);
       out.traffic[k].total.messages += sent.messages;
       out.traffic[k].total.bytes += sent.bytes;
     }
   }
   dry.compare_ends();
-  out.statements = dry.statements();
   return out;
 }
 
@@ -73,21 +78,17 @@ void print_json(const PlanModel& plan, const Explanation& e, std::int64_t size) 
     const Traffic& t = e.traffic[k];
     Json item{{"name", plan.statements[k].name},
               {"statement", plan.statements[k].text.text},
-              {"knowledge", name_of(e.statements[k].knowledge.knowledge)},
-              {"reason", e.statements[k].knowledge.reason},
+              {"knowledge", name_of(e.statements[k].knowledge)},
+              {"reason", e.statements[k].reason},
+              {"found_at", found_at(e.statements[k])},
+              {"discovery", discovery_text(e.statements[k])},
               {"form", e.form(k)},
-              {"messages", nullptr},
-              {"bytes", nullptr}};
-    if (e.is_run(k)) {
-      item["messages"] = t.total.messages;
-      item["bytes"] = t.total.bytes;
-      if (!e.are_all)
-        for (std::size_t r = 0; r < e.ranks.size(); ++r)
-          item["sent_by_sampled_ranks"].push_back(
-              {{"rank", e.ranks[r]}, {"messages", t.by_rank[r].messages}, {"bytes", t.by_rank[r].bytes}});
-    } else {
-      item["note"] = "this version does not run it: " + e.statements[k].not_run;
-    }
+              {"messages", t.total.messages},
+              {"bytes", t.total.bytes}};
+    if (!e.are_all)
+      for (std::size_t r = 0; r < e.ranks.size(); ++r)
+        item["sent_by_sampled_ranks"].push_back(
+            {{"rank", e.ranks[r]}, {"messages", t.by_rank[r].messages}, {"bytes", t.by_rank[r].bytes}});
     out["statements"].push_back(std::move(item));
   }
   fmt::print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
@@ -101,15 +102,11 @@ std::string sent_text(const Count& c) {
 void print_text(const PlanModel& plan, const Explanation& e, std::int64_t size) {
   fmt::print("{} on {} rank{}\n", plan.name, size, size == 1 ? "" : "s");
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
-    const StatementNote& note = e.statements[k];
+    const Knowledge& knowledge = e.statements[k];
     fmt::print("\n{}: {}\n", plan.statements[k].name, on_one_line(plan.statements[k].text.text));
-    fmt::print("  knowledge  {}: {}\n", name_of(note.knowledge.knowledge), note.knowledge.reason);
-    if (note.knowledge.is_varying) fmt::print("  varying    {}\n", note.knowledge.varying_reason);
+    fmt::print("  knowledge  {}: {}\n", name_of(knowledge.knowledge), knowledge.reason);
+    fmt::print("  pattern    found {}\n", discovery_text(knowledge));
     fmt::print("  form       {}\n", e.form(k));
-    if (!e.is_run(k)) {
-      fmt::print("  note       this version does not run it: {}\n", note.not_run);
-      continue;
-    }
     if (e.are_all) fmt::print("  sends      {}, all ranks together\n", sent_text(e.traffic[k].total));
     else
       for (std::size_t r = 0; r < e.ranks.size(); ++r)

@@ -28,7 +28,9 @@ void run_repeatedly(Executable& executable, std::int64_t repeat) {
   for (std::int64_t k = 0; k < repeat; ++k) {
     try {
       executable.run();
-    } catch (const RunError&) {
+    } catch (const TransportError&) {
+      throw;
+    } catch (const Error&) {
       if (!first) first = std::current_exception();
     }
   }

@@ -1,7 +1,6 @@
 // kplan show: one stage of a plan's way from text to machine code, as that stage sees it.
 #include <fmt/format.h>
 
-#include "engine/bind.hpp"
 #include "tools/kplan/commands.hpp"
 #include "tools/kplan/dry_run.hpp"
 #include "tools/kplan/stages.hpp"
@@ -20,10 +19,7 @@ std::string knowledge_text(const PlanModel& plan) {
 }
 
 std::string schedule_text(const Contents& contents, std::int64_t rank, std::int64_t size) {
-  const PlanModel& plan = contents.plan().model();
-  const BoundValues values =
-      bind_values({std::shared_ptr<const void>(), &plan}, contents.values(rank, size), rank, size);
-  return to_json(build_schedule(values.bound), plan) + "\n";
+  return to_json(DryRun(contents, size).visit(rank).schedule, contents.plan().model()) + "\n";
 }
 
 std::string stage_text(const Contents& contents, const Options& options) {

@@ -32,14 +32,15 @@ std::string graph_text(const Contents& contents, std::int64_t size) {
   DryRun dry(contents, size);
   std::string edges;
   for (std::int64_t rank = 0; rank < size; ++rank) {
-    const auto schedules = dry.visit(rank);
-    for (std::size_t k = 0; k < schedules.size(); ++k) {
-      if (!schedules[k]) continue;
-      for (const Message& m : schedules[k]->sends) {
+    const Schedule schedule = dry.visit(rank).schedule;
+    for (std::size_t k = 0; k < schedule.statements.size(); ++k) {
+      const StatementSchedule& s = schedule.statements[k];
+      for (const Message& m : s.sends) {
         const std::string bytes = fmt::format("{} B", m.payload_bytes);
-        if (schedules.size() == 1) edges += fmt::format("  {} -> {} [label=\"{}\"];\n", rank, m.peer, bytes);
+        const std::int64_t peer = s.world_rank_of(m.peer);
+        if (schedule.statements.size() == 1) edges += fmt::format("  {} -> {} [label=\"{}\"];\n", rank, peer, bytes);
         else
-          edges += fmt::format("  {} -> {} [label={}, color={}, fontcolor={}];\n", rank, m.peer,
+          edges += fmt::format("  {} -> {} [label={}, color={}, fontcolor={}];\n", rank, peer,
                                quoted(plan.statements[k].name + ": " + bytes), colors[k % colors.size()],
                                colors[k % colors.size()]);
       }
@@ -48,13 +49,8 @@ std::string graph_text(const Contents& contents, std::int64_t size) {
   std::string out = fmt::format(
       "digraph {} {{\n  label={};\n  node [shape=circle];\n", quoted(plan.name),
       quoted(fmt::format("{} on {} rank{}: payload of each message", plan.name, size, size == 1 ? "" : "s")));
-  for (std::size_t k = 0; k < plan.statements.size(); ++k) {
-    const StatementNote& note = dry.statements()[k];
-    out += note.not_run.empty()
-               ? fmt::format("  // {}: {}\n", plan.statements[k].name, on_one_line(plan.statements[k].text.text))
-               : fmt::format("  // {} is left out, this version does not run it: {}\n", plan.statements[k].name,
-                             note.not_run);
-  }
+  for (const Statement& statement : plan.statements)
+    out += fmt::format("  // {}: {}\n", statement.name, on_one_line(statement.text.text));
   for (std::int64_t rank = 0; rank < size; ++rank) out += fmt::format("  {};\n", rank);
   return out + edges + "}\n";
 }

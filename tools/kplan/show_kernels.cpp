@@ -4,32 +4,28 @@
 
 #include <functional>
 
-#include "engine/bind.hpp"
 #include "engine/runtime/program.hpp"
+#include "tools/kplan/dry_run.hpp"
 #include "tools/kplan/stages.hpp"
 
 namespace kplan::cli {
 namespace {
 
 struct Lowered {
-  BoundValues values;
-  std::vector<LoweredStatement> statements;
+  DryRun dry;
+  DryRun::Visit visit;
   SpecTable specs;
-};
+  std::vector<LoweredStatement> statements;
 
-Lowered lower_rank(const Contents& contents, std::int64_t rank, std::int64_t size) {
-  Lowered out;
-  out.values =
-      bind_values({std::shared_ptr<const void>(), &contents.plan().model()}, contents.values(rank, size), rank, size);
-  out.statements = lower(out.values.bound, build_schedule(out.values.bound), out.specs);
-  return out;
-}
+  Lowered(const Contents& contents, std::int64_t rank, std::int64_t size)
+      : dry(contents, size), visit(dry.visit(rank)), statements(lower(visit.bound, visit.schedule, specs)) {}
+};
 
 /// Calls f(call, what it does, whether the message is sent from where it lies) for every kernel call, in the order of
 /// the statements.
 void each_call(const Lowered& lowered, const std::function<void(const KernelCall&, const std::string&, bool)>& f) {
   for (std::size_t k = 0; k < lowered.statements.size(); ++k) {
-    const std::string& name = lowered.values.bound.model->statements[k].name;
+    const std::string& name = lowered.visit.bound.model->statements[k].name;
     const LoweredStatement& s = lowered.statements[k];
     for (const auto& m : s.sends)
       for (const KernelCall& c : m.calls)
@@ -70,7 +66,7 @@ Uses uses_of(const Lowered& lowered) {
       out.by_spec[static_cast<std::size_t>(c.spec)].push_back(what);
       return;
     }
-    const PlanModel& plan = *lowered.values.bound.model;
+    const PlanModel& plan = *lowered.visit.bound.model;
     out.copies += is_in_place ? fmt::format("{}: no copy, {} bytes are sent from {}\n", what, c.copy_bytes,
                                             stream_text(c.streams[1], plan))
                               : fmt::format("{}: block copy of {} bytes from {} to {}\n", what, c.copy_bytes,
@@ -82,7 +78,7 @@ Uses uses_of(const Lowered& lowered) {
 }  // namespace
 
 std::string kernels_text(const Contents& contents, std::int64_t rank, std::int64_t size) {
-  const Lowered lowered = lower_rank(contents, rank, size);
+  const Lowered lowered(contents, rank, size);
   const Uses uses = uses_of(lowered);
   std::string out;
   for (std::size_t k = 0; k < uses.by_spec.size(); ++k) {
@@ -96,7 +92,7 @@ std::string kernels_text(const Contents& contents, std::int64_t rank, std::int64
 }
 
 std::string code_text(const Contents& contents, std::int64_t rank, std::int64_t size, bool is_assembly) {
-  const Lowered lowered = lower_rank(contents, rank, size);
+  const Lowered lowered(contents, rank, size);
   const Uses uses = uses_of(lowered);
   const std::string comment = is_assembly ? "#" : ";";
   if (uses.by_spec.empty())

@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -50,6 +51,14 @@ class Value {
 /// Values by name.
 using Values = std::vector<std::pair<std::string, Value>>;
 
+/// An operator as a C++ function: place[k] = op(place[k], value[k]) for k = 0 ... count - 1. `places` and `values` are
+/// elements of the place's type, one after the other; values have been converted to it. Called once per block of
+/// elements, on the thread that runs the plan; must not throw and must not call the engine.
+using NativeOperator = std::function<void(void* places, const void* values, std::size_t count)>;
+
+/// The steps of a compilation, in order, with the microseconds that each took on this rank.
+using CompileTimes = std::vector<std::pair<std::string, double>>;
+
 class Engine;
 
 /// A plan compiled for this rank: buffers are bound to it, then it runs. Movable; belongs to one thread at a time.
@@ -58,7 +67,8 @@ class Executable {
  public:
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
-  /// Ends it, locally. A run in flight is given up.
+  /// Hands it back to the engine, which keeps it with its channels for the next compile of the same plan with the same
+  /// values, or ends it. Local. A run in flight is given up.
   ~Executable();
 
   /// Binds a buffer to the program's memory, row-major (or as the plan's strides say), from its first element. Buffers
@@ -96,11 +106,15 @@ class Executable {
     wait();
   }
 
+  /// Where the time went that compile() took on this rank. One step, `look up`, where the plan was known.
+  const CompileTimes& compile_times() const;
+
   /// This rank's schedule as a JSON document.
   std::string schedule_json() const;
 
  private:
   friend class Engine;
+  friend class PlanCache;
   struct State;
   explicit Executable(std::unique_ptr<State> state);
   void bind_memory(std::string_view buffer, Scalar type, std::byte* memory, std::size_t bytes);
@@ -118,11 +132,17 @@ class Engine {
   int rank() const;
   int size() const;
 
+  /// Registers an operator that plans declare as {"native": true}. Local; every rank does it before it compiles such a
+  /// plan. A second one of the same name is for plans compiled from then on.
+  void register_operator(std::string name, NativeOperator op);
+
   /// Compiles a plan for all ranks of the transport. Collective: every rank gives the same plan, the same uniform
   /// values, and its own private ones. Values are needed for parameters without default, and for fixed buffers, whose
   /// contents are copied. Errors are thrown on all ranks, or on none: PlanError for values that are missing, wrong or
   /// differ between ranks, indices out of bounds, places assigned twice; Unsupported; CompilerError; TransportError.
-  /// Cost: grows with what this rank sends and receives; two small all-gathers.
+  /// A plan that was compiled before with the same values is taken from memory when no rank uses it any more: one small
+  /// all-gather. Else cost grows with what this rank sends and receives; four small all-gathers, and one sparse exchange
+  /// where only one end of messages knows them.
   Executable compile(const Plan& plan, const Values& values = {});
 
  private:

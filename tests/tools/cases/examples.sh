@@ -11,7 +11,6 @@ case_every_example_is_checked_with_and_without_ranks() {
 case_every_example_runs_and_is_verified_on_threads() {
   local plan n ranks
   for plan in $(plans); do
-    is_not_run "$plan" && continue
     for n in 1 2 3 4 5 8; do
       ranks=ranks
       [ $n -eq 1 ] && ranks=rank
@@ -24,7 +23,7 @@ case_every_example_runs_and_is_verified_on_threads() {
 case_every_example_runs_and_is_verified_without_a_code_generator() {
   local plan
   for plan in $(plans); do
-    is_not_run "$plan" || KPLAN_JIT=off expect 0 run "$examples/$plan.json" --ranks 3 --verify
+    KPLAN_JIT=off expect 0 run "$examples/$plan.json" --ranks 3 --verify
   done
 }
 
@@ -32,7 +31,6 @@ case_every_example_runs_and_is_verified_under_mpirun() {
   command -v mpirun >/dev/null || return 0
   local plan n
   for plan in $(plans); do
-    is_not_run "$plan" && continue
     for n in 2 4; do
       count=$((count + 1))
       timeout 120 mpirun --oversubscribe -n $n "$kplan" run "$examples/$plan.json" --verify >stdout 2>stderr || fail "$plan under mpirun -n $n: exit code $?"
@@ -42,21 +40,17 @@ case_every_example_runs_and_is_verified_under_mpirun() {
   done
 }
 
-case_what_is_not_run_yet_is_refused_by_run_and_noted_by_check_and_explain() {
-  local plan
-  for plan in $not_run; do
-    expect 2 run "$examples/$plan.json" && grep -q '\[KP-U' stderr || fail "$plan is not refused as unsupported"
-    expect 0 check "$examples/$plan.json" --ranks 4 && says "note: this version does not run it"
-    expect 0 explain "$examples/$plan.json" --ranks 4 --json && holds "d['statements'][0]['messages'] is None and 'does not run' in d['statements'][0]['note']"
-    expect 0 show "$examples/$plan.json" --stage graph
-  done
+case_explain_says_when_a_pattern_is_found_and_by_whom() {
+  expect 0 explain "$examples/private-stride.json" --ranks 4 --json && holds "d['statements'][0]['knowledge'] == 'sender' and d['statements'][0]['found_at'] == 'compile' and d['statements'][0]['form'] == 'direct' and d['statements'][0]['messages'] == 12"
+  expect 0 explain "$examples/ghost-gather.json" --ranks 4 && says "receiver: the" && says "found once, when the plan is compiled, receivers tell senders by dynamic exchange"
+  expect 0 explain "$examples/moving-particles.json" --ranks 4 --json && holds "d['statements'][0]['found_at'] == 'run' and d['statements'][0]['form'] == 'dynamic'"
+  expect 0 explain "$examples/window.json" --ranks 4 && says "at every run" && says "which is varying"
 }
 
 case_every_stage_of_every_example_is_shown() {
   local plan stage
   for plan in $(plans); do
     for stage in plan knowledge graph; do expect 0 show "$examples/$plan.json" --stage $stage; done
-    is_not_run "$plan" && continue
     for stage in schedule kernel; do expect 0 show "$examples/$plan.json" --stage $stage --ranks 4 --rank 1; done
     expect 0 show "$examples/$plan.json" --stage schedule && parses
     expect 0 explain "$examples/$plan.json" --ranks 4 --json && parses

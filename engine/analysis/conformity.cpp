@@ -1,0 +1,112 @@
+#include "engine/analysis/conformity.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "engine/analysis/affine_reference.hpp"
+#include "engine/analysis/box_order.hpp"
+#include "engine/analysis/expressions.hpp"
+
+namespace kplan {
+
+void conform(std::int64_t value, std::int64_t place, Span span) {
+  if (value == place) return;
+  throw EvaluationFault{"KP-P059",
+                        fmt::format("a value of {} element{} does not conform to a place of {} element{}", value,
+                                    value == 1 ? "" : "s", place, place == 1 ? "" : "s"),
+                        span};
+}
+
+namespace {
+
+/// All slices of a value are of one length (or of one element), and the place of the same.
+void conform_all(const Reduction& r, std::int64_t place, const std::vector<std::int64_t>& counts, const Box& box) {
+  try {
+    std::size_t value = 1;
+    for (const std::int64_t count : counts) {
+      if (count < 0) return;  // an error of its own, met where elements are selected
+      value = common_count(value, static_cast<std::size_t>(count), r.value->span);
+    }
+    if (place >= 0) conform(static_cast<std::int64_t>(value), place, r.span);
+  } catch (const EvaluationFault& f) {
+    throw SolverFault{f, box};
+  }
+}
+
+}  // namespace
+
+/// Whether the reference can name more than one element.
+bool Conformity::has_many(const Expr& e) const {
+  if (e.subscripts.empty()) return !bound_.model->buffers[static_cast<std::size_t>(e.id)].shape.empty();
+  return std::ranges::any_of(e.subscripts, [](const Subscript& sub) { return sub.is_slice; });
+}
+
+const std::vector<Layout>& Conformity::layouts_at(std::int64_t rank) {
+  auto& layouts = layouts_[rank];
+  if (layouts.empty())
+    layouts = layouts_of(*bound_.model, bound_.world_rank_of(rank), bound_.world_size, bound_.state.parameters);
+  return layouts;
+}
+
+void Conformity::check(const Reduction& r, const Expr& place, const Box& box, std::int64_t sender) {
+  const auto elements = elements_read(*r.value);
+  if (!has_many(*r.place) && std::ranges::none_of(elements, [&](const Expr* e) { return has_many(*e); })) return;
+  if (std::ranges::any_of(elements, [&](const Expr* e) { return has_private_count(*bound_.model, *e); })) return;
+  std::vector<const Expr*> values;
+  for (const Expr* e : elements) {
+    kept_.push_back(with_rank(std::make_shared<const Expr>(*e), sender));
+    values.push_back(kept_.back().get());
+  }
+  const Layout& place_layout = bound_.state.layouts[static_cast<std::size_t>(r.place->id)];
+  const std::vector<Layout>& value_layouts = layouts_at(sender);
+  const auto place_count = element_count_of(formula_, place_layout, place, box);
+  std::vector<std::int64_t> counts;
+  for (const Expr* e : values) {
+    const auto count = element_count_of(formula_, value_layouts[static_cast<std::size_t>(e->id)], *e, box);
+    if (count) counts.push_back(*count);
+  }
+  if (place_count && counts.size() == values.size()) return conform_all(r, *place_count, counts, box);
+  // No closed form: environment by environment.
+  pieces_.spend(box, most_listed);
+  each_environment(box, [&](const std::vector<std::int64_t>& indices) {
+    const EvaluationContext context = pieces_.context_at(box, indices);
+    counts.clear();
+    for (const Expr* e : values)
+      counts.push_back(element_count_at(value_layouts[static_cast<std::size_t>(e->id)], *e, context));
+    conform_all(r, element_count_at(place_layout, place, context), counts, single(box, indices));
+    return true;
+  });
+}
+
+std::uint64_t Conformity::digest(const Reduction& r, const std::vector<Box>& boxes,
+                                 const std::vector<const Expr*>& counted) {
+  std::set<int> used;
+  visit(s_.is_pull ? *r.value : *r.place, [&](const Expr& e) {
+    if (e.kind == ExprKind::variable) used.insert(e.id);
+  });
+  std::map<std::vector<std::int64_t>, std::uint64_t> in_order;
+  for (const Box& box : boxes) {
+    pieces_.spend(box, most_sorted);
+    each_environment(box, [&](const std::vector<std::int64_t>& indices) {
+      const EvaluationContext context = pieces_.context_at(box, indices);
+      std::int64_t count = 1;
+      for (const Expr* e : counted) {
+        const std::int64_t c = element_count_at(bound_.state.layouts[static_cast<std::size_t>(e->id)], *e, context);
+        if (c != 1) count = c;
+      }
+      std::vector<std::int64_t> key;
+      for (std::size_t n = 0; n < indices.size(); ++n) key.push_back(box.positions[n][indices[n]]);
+      auto h = static_cast<std::uint64_t>(count);
+      for (const int v : used) h = mixed(mixed(h, context.variables[v].bits[0]), context.variables[v].bits[1]);
+      in_order[std::move(key)] = h;
+      return true;
+    });
+  }
+  std::uint64_t out = in_order.size();
+  for (const auto& [key, h] : in_order) out = mixed(out, h);
+  return out;
+}
+
+}  // namespace kplan

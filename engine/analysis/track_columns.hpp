@@ -1,0 +1,35 @@
+#pragma once
+// The tracks of sources over a block of environments.
+
+#include <vector>
+
+#include "engine/analysis/columns.hpp"
+#include "engine/analysis/pieces.hpp"
+
+namespace kplan {
+
+class TrackColumns {
+ public:
+  /// Works out what all environments of the block have one of. The rest is worked out by append. Throws BlockFault.
+  TrackColumns(ColumnEvaluator& columns, const Block& block, const std::vector<TrackSource>& sources,
+               const std::vector<Layout>& layouts);
+
+  /// Appends the tracks of one environment, as many elements as it has, and returns how many. Throws BlockFault.
+  std::int64_t append(std::size_t row, std::vector<std::vector<std::int64_t>>& tracks);
+
+ private:
+  void column_of(const TrackSource& source, std::vector<std::int64_t>& out);
+  std::vector<std::int64_t> track_at(std::size_t source, std::size_t row);
+
+  ColumnEvaluator& columns_;
+  const Block& block_;
+  const std::vector<TrackSource>& sources_;
+  const std::vector<Layout>& layouts_;
+  std::vector<std::vector<std::int64_t>> values_;  ///< by source; empty where environments have several
+  bool has_slices_ = false;
+};
+
+/// Whether the reference can name more or fewer elements than one.
+bool is_slice(const Expr& e, const Layout& layout);
+
+}  // namespace kplan

@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include "engine/executable_state.hpp"
+#include "engine/plan_cache.hpp"
+#include "plans/diagnostic.hpp"
+
+namespace kplan {
+
+Executable::State::State(BoundValues v, Runner r) : values(std::move(v)), runner(std::move(r)) { reset(); }
+
+std::size_t Executable::State::find_buffer(std::string_view name) const {
+  const int b = plan().find_buffer(name);
+  if (b >= 0) return static_cast<std::size_t>(b);
+  std::vector<std::string> names;
+  for (const Buffer& buffer : plan().buffers) names.push_back(buffer.name);
+  throw PlanError("KP-B020", fmt::format("plan {} has no buffer `{}`{}", plan().name, name, suggestion(name, names)));
+}
+
+void Executable::State::bind(std::size_t b, std::byte* memory, std::size_t bytes) {
+  const Buffer& buffer = plan().buffers[b];
+  const Layout& layout = runner.program().bound.state.layouts[b];
+  const std::size_t needed = static_cast<std::size_t>(layout.extent) * buffer.type.size_bytes;
+  if (bytes != needed)
+    throw PlanError(
+        "KP-B022",
+        fmt::format(
+            "plan {}: buffer `{}` has {} elements of {} bytes on rank {}, {} bytes; memory of {} bytes was given",
+            plan().name, buffer.name, layout.extent, buffer.type.size_bytes, runner.program().schedule.rank, needed,
+            bytes));
+  if (runner.is_started())
+    throw PlanError("KP-B023", fmt::format("plan {}: buffer `{}` cannot be bound during a run; wait() first",
+                                           plan().name, buffer.name));
+  runner.memory()[b] = {memory, bytes};
+  is_checked = false;
+}
+
+void Executable::State::check_bindings() {
+  std::vector<bool> is_read(plan().buffers.size()), is_written(plan().buffers.size());
+  const Program& program = runner.program();
+  for (const StatementSchedule& s : program.schedule.statements) {
+    const Statement& statement = plan().statements[static_cast<std::size_t>(s.statement)];
+    if (s.knowledge.is_varying && takes_part(program.bound, statement)) {
+      const Touched touched = touched_by(plan(), statement);
+      for (const int b : touched.reads) is_read[static_cast<std::size_t>(b)] = true;
+      for (const int b : touched.writes) is_written[static_cast<std::size_t>(b)] = true;
+    }
+    const auto mark = [&](const std::vector<Message>& messages, bool sends) {
+      for (const Message& m : messages)
+        for (const Transfer& t : m.transfers) {
+          const auto k = static_cast<std::size_t>(t.reduction);
+          if (!sends) is_written[static_cast<std::size_t>(statement.reductions[k].place->id)] = true;
+          else
+            for (const Expr* e : s.values[k].elements) is_read[static_cast<std::size_t>(e->id)] = true;
+        }
+    };
+    mark(s.sends, true);
+    mark(s.local_send, true);
+    mark(s.receives, false);
+    mark(s.local_receive, false);
+  }
+  const auto& memory = runner.memory();
+  for (std::size_t b = 0; b < memory.size(); ++b) {
+    if (!is_read[b] && !is_written[b]) continue;
+    if (!memory[b].base && program.bound.state.layouts[b].extent > 0)
+      throw PlanError(
+          "KP-B021",
+          fmt::format("plan {}: buffer `{}` is not bound on rank {}; call bind(\"{}\", ...) before the first run",
+                      plan().name, plan().buffers[b].name, program.schedule.rank, plan().buffers[b].name));
+    for (std::size_t c = 0; c < memory.size(); ++c) {
+      if (c == b || !is_written[b] || !(is_read[c] || is_written[c])) continue;
+      if (memory[b].base < memory[c].base + memory[c].bytes && memory[c].base < memory[b].base + memory[b].bytes)
+        throw PlanError("KP-B024", fmt::format("plan {}: buffers `{}` and `{}` are bound to memory that overlaps, "
+                                               "and `{}` is written; declare them as one buffer",
+                                               plan().name, plan().buffers[b].name, plan().buffers[c].name,
+                                               plan().buffers[b].name));
+    }
+  }
+  is_checked = true;
+}
+
+void Executable::State::reset() {
+  Program& program = runner.program();
+  program.bound.state.parameters = values.bound.state.parameters;
+  runner.parameters_changed();
+  for (std::size_t b = 0; b < plan().buffers.size(); ++b) {
+    auto& contents = values.contents[b];
+    runner.memory()[b] = {};
+    if (!contents.empty())
+      runner.memory()[b] = {contents.data(), static_cast<std::size_t>(program.bound.state.layouts[b].extent) *
+                                                 plan().buffers[b].type.size_bytes};
+  }
+  is_checked = false;
+}
+
+Executable::Executable(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Executable::Executable(Executable&&) noexcept = default;
+Executable& Executable::operator=(Executable&& other) noexcept {
+  if (this != &other) {
+    PlanCache::give_back(std::move(state_));
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+Executable::~Executable() { PlanCache::give_back(std::move(state_)); }
+
+void Executable::bind_memory(std::string_view name, Scalar type, std::byte* memory, std::size_t bytes) {
+  const std::size_t b = state_->find_buffer(name);
+  const Buffer& buffer = state_->plan().buffers[b];
+  if (buffer.type.is_record() || buffer.type.scalar != type)
+    throw PlanError(
+        "KP-B025", fmt::format("plan {}: buffer `{}` holds {}, and memory of {} was given{}", state_->plan().name, name,
+                               buffer.type.is_record() ? "records" : name_of(buffer.type.scalar), name_of(type),
+                               buffer.type.is_record() ? "; bind records with bind_bytes" : ""));
+  state_->bind(b, memory, bytes);
+}
+
+void Executable::bind_bytes(std::string_view name, std::span<std::byte> memory) {
+  state_->bind(state_->find_buffer(name), memory.data(), memory.size());
+}
+
+void Executable::set(std::string_view name, const Value& value) {
+  const PlanModel& plan = state_->plan();
+  const int p = plan.find_parameter(name);
+  if (p < 0) {
+    std::vector<std::string> names;
+    for (const Parameter& x : plan.parameters) names.push_back(x.name);
+    throw PlanError("KP-B011",
+                    fmt::format("plan {} has no parameter `{}`{}", plan.name, name, suggestion(name, names)));
+  }
+  const Parameter& parameter = plan.parameters[static_cast<std::size_t>(p)];
+  if (!parameter.is_varying)
+    throw PlanError(
+        "KP-B026",
+        fmt::format("plan {}: parameter `{}` is fixed; compile the plan anew, or declare it \"time\": \"varying\"",
+                    plan.name, name));
+  if (state_->runner.is_started())
+    throw PlanError("KP-B023",
+                    fmt::format("plan {}: parameter `{}` cannot be set during a run; wait() first", plan.name, name));
+  state_->runner.program().bound.state.parameters[static_cast<std::size_t>(p)] =
+      scalar_value(value, parameter.type, plan.name, parameter.name);
+  state_->runner.parameters_changed();
+}
+
+void Executable::start() {
+  if (!state_->is_checked) state_->check_bindings();
+  state_->runner.start();
+}
+
+void Executable::wait() { state_->runner.wait(); }
+
+std::string Executable::schedule_json() const { return to_json(state_->runner.program().schedule, state_->plan()); }
+
+const CompileTimes& Executable::compile_times() const { return state_->times; }
+
+}  // namespace kplan

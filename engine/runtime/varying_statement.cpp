@@ -1,0 +1,315 @@
+// How it works: every letter has a header, perhaps a notice (the where-bound values that the other end needs) and
+// perhaps the message itself. A rank that fails tells all others in place of what it would have sent, and takes part
+// to the end. Nothing is written before everything has been read.
+#include "engine/runtime/varying_statement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/analysis/notice_bytes.hpp"
+#include "engine/failure.hpp"
+
+namespace kplan {
+namespace {
+
+constexpr std::size_t alignment_bytes = 16;
+
+struct Header {
+  std::uint64_t is_failure = 0;
+  std::uint64_t uniform_hash = 0;
+  std::uint64_t notice_bytes = 0;
+  std::uint64_t digest = 0;
+  std::int64_t element_count = 0;
+  std::uint64_t payload_offset_bytes = 0;
+};
+static_assert(sizeof(Header) % alignment_bytes == 0);
+
+Header header_of(std::span<const std::byte> letter) {
+  Header out;
+  if (letter.size() < sizeof out)
+    throw TransportError("KP-T012", "a message of a varying statement has come damaged; do all ranks run one build?");
+  std::memcpy(&out, letter.data(), sizeof out);
+  return out;
+}
+
+void set_header(std::vector<std::byte>& letter, const Header& header) {
+  if (letter.size() < sizeof header) letter.resize(sizeof header);
+  std::memcpy(letter.data(), &header, sizeof header);
+}
+
+std::vector<std::byte> failure_letter(const std::exception_ptr& failure) {
+  const std::string text = encode_failure(failure);
+  std::vector<std::byte> out;
+  Header header;
+  header.is_failure = 1;
+  set_header(out, header);
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  out.insert(out.end(), bytes, bytes + text.size());
+  return out;
+}
+
+std::exception_ptr failure_in(std::span<const std::byte> letter, int rank) {
+  letter = letter.subspan(sizeof(Header));
+  return decode_failure({reinterpret_cast<const char*>(letter.data()), letter.size()}, rank);
+}
+
+/// Of the varying values that must be the same on all ranks: parameters, and the contents that decide this pattern.
+std::uint64_t hash_of_uniform(const BoundPlan& bound, const Statement& s) {
+  const PlanModel& plan = *bound.model;
+  std::uint64_t out = 0;
+  for (std::size_t p = 0; p < plan.parameters.size(); ++p)
+    if (plan.parameters[p].is_uniform && plan.parameters[p].is_varying)
+      out = mixed(mixed(out, bound.state.parameters[p].bits[0]), bound.state.parameters[p].bits[1]);
+  for (const int b : touched_by(plan, s).reads) {
+    const auto n = static_cast<std::size_t>(b);
+    const Buffer& buffer = plan.buffers[n];
+    if (!buffer.is_uniform || !buffer.is_varying || !bound.state.contents[n]) continue;
+    const std::byte* at = bound.state.contents[n];
+    const std::size_t bytes = static_cast<std::size_t>(bound.state.layouts[n].extent) * buffer.type.size_bytes;
+    for (std::size_t k = 0; k < bytes; k += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, at + k, std::min<std::size_t>(8, bytes - k));
+      out = mixed(out, word);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+VaryingStatement::VaryingStatement(const PlanModel& plan, std::size_t number, transport::Transport& transport,
+                                   transport::Clock::time_point deadline)
+    : statement_(plan.statements[number]),
+      number_(number),
+      rank_(transport.rank()),
+      size_(transport.size()),
+      is_told_(is_told(infer_knowledge(plan, statement_))),
+      first_(transport.open_exchange(deadline)) {
+  if (is_pull_told()) second_ = transport.open_exchange(deadline);
+}
+
+std::int64_t VaryingStatement::number_of(std::int64_t world_rank) const {
+  const auto& members = bound_->members;
+  return members ? std::ranges::find(*members, world_rank) - members->begin() : world_rank;
+}
+
+void VaryingStatement::begin(const RunContext& context) {
+  failure_ = nullptr;
+  draft_.reset();
+  bound_.reset();
+  arrived_.clear();
+  letters_.clear();
+  asked_.clear();
+  stage_ = Stage::asking;
+  try {
+    uniform_hash_ = hash_of_uniform(context.bound, statement_);
+    send_first(context);
+  } catch (const std::exception&) {
+    note(std::current_exception());
+    letters_.clear();
+    asked_.clear();
+    for (int r = 0; r < size_; ++r)
+      if (r != rank_) letters_[r] = failure_letter(failure_);
+  }
+  begin_exchange(*first_, letters_, nullptr);
+}
+
+void VaryingStatement::send_first(const RunContext& context) {
+  draft_ = draft_statement(context.bound, number_);
+  bound_ = draft_->bound;
+  schedule_ = draft_->schedule;
+  if (schedule_.size == 0) return;
+  if (!is_told_) schedule_ = finish_statement(std::move(*draft_), {});
+  else if (!statement_.is_pull) schedule_.sends = sent_messages(*draft_), schedule_.values = draft_->pattern.values;
+  for (const Notice& notice : draft_->notices) {
+    if (notice.peer == schedule_.rank) continue;
+    const std::int64_t to = schedule_.world_rank_of(notice.peer);
+    Letter& letter = letters_[to];
+    set_header(letter, {});
+    append_notice(static_cast<int>(number_), notice, letter);
+    Header header;
+    header.notice_bytes = letter.size() - sizeof(Header);
+    set_header(letter, header);
+    if (is_pull_told()) asked_.push_back(static_cast<int>(to));
+  }
+  std::ranges::sort(asked_);
+  if (!is_pull_told()) pack(context, sending_, letters_);
+}
+
+/// Adds schedule_'s messages to the letters.
+void VaryingStatement::pack(const RunContext& context, StatementProgram& program,
+                            std::map<std::int64_t, Letter>& letters) {
+  StatementSchedule outgoing = schedule_;
+  outgoing.receives.clear();
+  outgoing.local_send.clear();
+  outgoing.local_receive.clear();
+  program = make_statement_program(*bound_, outgoing, context.operators);
+  for (std::size_t k = 0; k < program.outgoing.size(); ++k) {
+    OutgoingMessage& m = program.outgoing[k];
+    Letter& letter = letters[m.world_rank];
+    Header header;
+    if (!letter.empty()) header = header_of(letter);
+    set_header(letter, header);
+    letter.resize((letter.size() + alignment_bytes - 1) / alignment_bytes * alignment_bytes);
+    header.payload_offset_bytes = letter.size();
+    header.element_count = outgoing.sends[k].element_count;
+    header.digest = outgoing.sends[k].digest;
+    letter.resize(letter.size() + m.bytes);
+    set_header(letter, header);
+    for (ReadyCall& call : m.calls)
+      if (call(context.memory, letter.data() + header.payload_offset_bytes) != 0)
+        context.note_zero_divisor(static_cast<int>(number_), call, true);
+  }
+}
+
+void VaryingStatement::begin_exchange(transport::SparseExchange& exchange, std::map<std::int64_t, Letter>& letters,
+                                      const std::vector<int>* sources) {
+  outgoing_.clear();
+  for (auto& [to, letter] : letters) {
+    Header header = header_of(letter);
+    header.uniform_hash = uniform_hash_;
+    set_header(letter, header);
+    outgoing_.push_back({static_cast<int>(to), letter});
+  }
+  if (sources) exchange.begin(outgoing_, *sources);
+  else exchange.begin(outgoing_);
+}
+
+bool VaryingStatement::advance(const RunContext& context) {
+  if (stage_ == Stage::asking) {
+    if (!first_->is_complete()) return false;
+    take_first(context);
+    stage_ = Stage::done;
+    if (second_) {
+      reply(context);
+      stage_ = Stage::moving;
+    }
+  }
+  if (stage_ == Stage::moving) {
+    if (!second_->is_complete()) return false;
+    take_replies();
+    stage_ = Stage::done;
+  }
+  return true;
+}
+
+void VaryingStatement::take_first(const RunContext& context) {
+  try {
+    for (const transport::ReceivedLetter& letter : first_->received()) {
+      const Header header = header_of(letter.bytes);
+      if (header.is_failure != 0) {
+        note(failure_in(letter.bytes, letter.from));
+        continue;
+      }
+      if (!bound_) continue;  // failed here: nothing can be made of it
+      if (header.uniform_hash != uniform_hash_)
+        throw PlanError("KP-A002", fmt::format("plan {}, statement {}: uniform varying values differ between rank {} "
+                                               "and rank {}; set them alike on all ranks",
+                                               context.bound.model->name, statement_.name, std::min(rank_, letter.from),
+                                               std::max(rank_, letter.from)));
+      Arrived& arrived = arrived_[number_of(letter.from)];
+      if (header.notice_bytes > 0) {
+        std::span<const std::byte> rest = letter.bytes.subspan(sizeof header, header.notice_bytes);
+        arrived.notices.push_back(take_notice(rest, number_of(letter.from)).notice);
+      }
+      if (header.payload_offset_bytes > 0) arrived.payload = letter.bytes.subspan(header.payload_offset_bytes);
+      arrived.element_count = header.element_count;
+      arrived.digest = header.digest;
+    }
+    if (failure_ || schedule_.size == 0) return;
+    if (is_told_) {
+      std::vector<Notice> told;
+      for (auto& [peer, arrived] : arrived_)
+        for (Notice& notice : arrived.notices) told.push_back(std::move(notice));
+      schedule_ = finish_statement(std::move(*draft_), std::move(told));
+    } else {
+      compare_ends();
+    }
+    StatementSchedule incoming = schedule_;
+    incoming.sends.clear();
+    receiving_ = make_statement_program(*bound_, incoming, context.operators);
+    for (ReadyCall& call : receiving_.staging)
+      if (call(context.memory, receiving_.staged.data()) != 0)
+        context.note_zero_divisor(static_cast<int>(number_), call, true);
+  } catch (const std::exception&) {
+    note(std::current_exception());
+  }
+}
+
+/// Answers everyone that has asked, if only by the failure.
+void VaryingStatement::reply(const RunContext& context) {
+  letters_.clear();
+  std::vector<std::int64_t> requesters;
+  for (const transport::ReceivedLetter& letter : first_->received())
+    if (header_of(letter.bytes).is_failure == 0) requesters.push_back(letter.from);
+  try {
+    if (failure_) std::rethrow_exception(failure_);
+    for (const std::int64_t to : requesters) set_header(letters_[to], {});
+    if (schedule_.size > 0) pack(context, sending_, letters_);
+  } catch (const std::exception&) {
+    note(std::current_exception());
+    letters_.clear();
+    for (const std::int64_t to : requesters) letters_[to] = failure_letter(failure_);
+  }
+  begin_exchange(*second_, letters_, &asked_);
+}
+
+void VaryingStatement::take_replies() {
+  arrived_.clear();
+  try {
+    for (const transport::ReceivedLetter& letter : second_->received()) {
+      const Header header = header_of(letter.bytes);
+      if (header.is_failure != 0) note(failure_in(letter.bytes, letter.from));
+      else if (!failure_ && header.payload_offset_bytes > 0)
+        arrived_[number_of(letter.from)].payload = letter.bytes.subspan(header.payload_offset_bytes);
+    }
+  } catch (const std::exception&) {
+    note(std::current_exception());
+  }
+}
+
+/// Where both ends have worked out the message, they must have found the same.
+void VaryingStatement::compare_ends() const {
+  const auto expect = [&](const Message* mine, std::int64_t peer) {
+    const auto it = arrived_.find(peer);
+    const std::int64_t sent = it == arrived_.end() ? 0 : it->second.element_count;
+    const std::int64_t expected = mine ? mine->element_count : 0;
+    if (sent == expected && (sent == 0 || it->second.digest == mine->digest)) return;
+    const std::string what =
+        sent != expected
+            ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", schedule_.world_rank_of(peer), sent,
+                          rank_, expected)
+            : fmt::format(
+                  "rank {} and rank {} disagree about the where-bound values, or the lengths of the slices, of "
+                  "the {} elements between them",
+                  schedule_.world_rank_of(peer), rank_, sent);
+    throw error_in(*bound_->model, statement_, statement_.reductions[0].span, "KP-A003",
+                   fmt::format("statement {}: {}; {}", statement_.name, what,
+                               statement_.claimed ? "the claim of corresponding knowledge is wrong"
+                                                  : "the sizes of its slices must match"));
+  };
+  for (const Message& m : schedule_.receives) expect(&m, m.peer);
+  for (const auto& [peer, arrived] : arrived_)
+    if (std::ranges::find(schedule_.receives, peer, &Message::peer) == schedule_.receives.end()) expect(nullptr, peer);
+}
+
+void VaryingStatement::apply(const RunContext& context) {
+  if (failure_ || schedule_.size == 0) return;
+  for (IncomingMessage& m : receiving_.incoming) {
+    std::byte* message = m.is_local ? receiving_.staged.data() : nullptr;
+    // Kernels that unpack only read the message.
+    if (!m.is_local) message = const_cast<std::byte*>(arrived_[m.peer].payload.data());
+    const bool is_direct = m.is_local && receiving_.staging.empty();
+    for (ReadyCall& call : m.calls)
+      if (call(context.memory, message) != 0) context.note_zero_divisor(static_cast<int>(number_), call, is_direct);
+  }
+}
+
+std::vector<int> VaryingStatement::waits_for() const {
+  if (stage_ == Stage::asking) return first_->waits_for();
+  return stage_ == Stage::moving ? second_->waits_for() : std::vector<int>{};
+}
+
+}  // namespace kplan

@@ -1,0 +1,90 @@
+#pragma once
+// A statement whose pattern is found anew at every run. One sparse exchange carries everything where the sender knows
+// its pattern, or both ends do; where only receivers know, a first one carries what they want and a second the values.
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/runtime/program.hpp"
+#include "kplan/transport.hpp"
+
+namespace kplan {
+
+/// What a run gives its statements.
+struct RunContext {
+  const BoundPlan& bound;  ///< with the contents of varying buffers
+  const std::vector<BoundMemory>& memory;
+  const NativeOperators& operators;
+  /// Called where a kernel meets a zero divisor: statement, call, whether in a value (or in an operator).
+  std::function<void(int, const ReadyCall&, bool)> note_zero_divisor;
+};
+
+class VaryingStatement {
+ public:
+  /// Collective: makes the exchanges.
+  VaryingStatement(const PlanModel& plan, std::size_t number, transport::Transport& transport,
+                   transport::Clock::time_point deadline);
+
+  /// Works out what this rank knows alone and sends it. Errors are kept, and told to the others, so that nobody waits
+  /// for what never comes.
+  void begin(const RunContext& context);
+  /// Moves it on; whether everything that apply() needs is here. All reads of buffers are done then, but for values
+  /// that stay on this rank.
+  bool advance(const RunContext& context);
+  /// Applies what has come.
+  void apply(const RunContext& context);
+
+  /// World ranks that it still waits for.
+  std::vector<int> waits_for() const;
+  /// What went wrong in this run, here or on a rank that told of it; null when nothing did.
+  const std::exception_ptr& failure() const { return failure_; }
+
+ private:
+  using Letter = std::vector<std::byte>;
+  enum class Stage { asking, moving, done };
+
+  void send_first(const RunContext& context);
+  void take_first(const RunContext& context);
+  void reply(const RunContext& context);
+  void take_replies();
+  void pack(const RunContext& context, StatementProgram& program, std::map<std::int64_t, Letter>& letters);
+  void begin_exchange(transport::SparseExchange& exchange, std::map<std::int64_t, Letter>& letters,
+                      const std::vector<int>* sources);
+  void compare_ends() const;
+  void note(const std::exception_ptr& failure) {
+    if (!failure_) failure_ = failure;
+  }
+  std::int64_t number_of(std::int64_t world_rank) const;
+  bool is_pull_told() const { return is_told_ && statement_.is_pull; }
+
+  const Statement& statement_;
+  std::size_t number_;
+  int rank_, size_;  ///< in the world
+  bool is_told_;
+  std::unique_ptr<transport::SparseExchange> first_, second_;
+
+  // Of the run in progress.
+  Stage stage_ = Stage::done;
+  std::optional<StatementDraft> draft_;
+  std::optional<BoundPlan> bound_;  ///< as the statement's group sees it
+  StatementSchedule schedule_;
+  StatementProgram sending_, receiving_;  ///< kept until the next run has its kernels: they keep the code
+  std::map<std::int64_t, Letter> letters_;
+  std::vector<transport::OutgoingLetter> outgoing_;
+  /// What has come for this rank, by number in the group.
+  struct Arrived {
+    std::vector<Notice> notices;
+    std::span<const std::byte> payload;
+    std::int64_t element_count = 0;
+    std::uint64_t digest = 0;
+  };
+  std::map<std::int64_t, Arrived> arrived_;
+  std::vector<int> asked_;  ///< world ranks that have been asked for values
+  std::uint64_t uniform_hash_ = 0;
+  std::exception_ptr failure_;
+};
+
+}  // namespace kplan
