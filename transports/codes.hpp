@@ -14,6 +14,7 @@ inline constexpr const char* unusable = "KP-T008";     ///< the transport failed
 inline constexpr const char* bad_timeout = "KP-E001";  ///< KPLAN_TIMEOUT is not a time
 inline constexpr const char* bad_ranks = "KP-E002";    ///< a world of no ranks
 inline constexpr const char* bad_comm = "KP-E003";  ///< a communicator that cannot be used, or MPI is not initialised
+inline constexpr const char* bad_node = "KP-E004";  ///< KPLAN_NODE is neither on nor off
 
 inline constexpr const char* no_mpi = "KP-U070";  ///< this build has no MPI backend
 

@@ -5,6 +5,7 @@
 #include "kplan/transport.hpp"
 #include "transports/codes.hpp"
 #include "transports/mpi/transport.hpp"
+#include "transports/node/transport.hpp"
 
 namespace kplan::transport {
 namespace mpi_backend {
@@ -47,7 +48,7 @@ std::shared_ptr<Transport> mpi_world() {
     if (!session) session = std::make_shared<mpi_backend::Session>();
     current = session;
   }
-  return mpi_backend::make_transport(MPI_COMM_WORLD, {}, std::move(session));
+  return node_path::with_node_path(mpi_backend::make_transport(MPI_COMM_WORLD, {}, std::move(session)));
 }
 
 }  // namespace kplan::transport

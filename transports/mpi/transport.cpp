@@ -14,6 +14,7 @@
 #include "transports/mpi/exchange.hpp"
 #include "transports/mpi/sparse_exchange.hpp"
 #include "transports/mpi/tags.hpp"
+#include "transports/node/transport.hpp"
 #include "transports/pause.hpp"
 
 namespace kplan::transport {
@@ -149,6 +150,8 @@ std::shared_ptr<Transport> make_transport(MPI_Comm comm, Limits limits, std::sha
 
 }  // namespace mpi_backend
 
-std::shared_ptr<Transport> mpi(MPI_Comm comm) { return mpi_backend::make_transport(comm, {}, nullptr); }
+std::shared_ptr<Transport> mpi(MPI_Comm comm) {
+  return node_path::with_node_path(mpi_backend::make_transport(comm, {}, nullptr));
+}
 
 }  // namespace kplan::transport

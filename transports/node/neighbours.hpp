@@ -1,0 +1,39 @@
+#pragma once
+// Which ranks are processes of this node that share memory with this one, and whether they are still alive.
+
+#include <optional>
+#include <vector>
+
+#include "kplan/transport.hpp"
+
+namespace kplan::transport::node_path {
+
+class Neighbours {
+ public:
+  /// Collective: finds out by trying. Two ranks are neighbours when each could open the other's memory.
+  Neighbours(Transport& transport, Clock::time_point deadline);
+  ~Neighbours();
+  Neighbours(const Neighbours&) = delete;
+  Neighbours& operator=(const Neighbours&) = delete;
+
+  bool is_here(int rank) const { return processes_[static_cast<std::size_t>(rank)] != 0; }
+  int process(int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
+  /// Neighbours, this rank among them.
+  int count() const { return count_; }
+
+  /// A neighbour whose process has ended, if one has. A system call.
+  std::optional<int> dead();
+  bool is_dead(int rank);
+
+ private:
+  void watch(int rank);
+
+  int rank_, count_ = 1;
+  std::vector<int> processes_;  ///< by rank; 0: not here
+  std::vector<bool> is_dead_;
+  std::vector<int> files_;  ///< pidfds, by rank; -1: none
+  int poll_ = -1;
+  std::optional<int> first_dead_;
+};
+
+}  // namespace kplan::transport::node_path

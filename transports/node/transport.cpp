@@ -1,0 +1,169 @@
+// How it works: `open` splits the channels. Those to other nodes are opened by the base transport; for the others, each
+// sender makes one segment for all its rings of this call, and the receivers map it. Waits of a rank that has channels
+// of both kinds must move the base transport too: its peers may be waiting for that.
+#include "transports/node/transport.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <map>
+
+#include "transports/codes.hpp"
+#include "transports/matching.hpp"
+#include "transports/node/neighbours.hpp"
+#include "transports/node/ring.hpp"
+#include "transports/pause.hpp"
+
+namespace kplan::transport::node_path {
+namespace {
+
+/// Where the rings of one rank lie; the rings follow.
+struct Card {
+  std::int64_t file = -1;
+  std::uint64_t bytes = 0;
+};
+
+/// One ring in its sender's segment.
+struct RingCard {
+  std::int64_t receiver = 0;
+  std::uint64_t id = 0, offset = 0;
+};
+
+template <class T>
+void append(std::string& out, const T& value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+template <class T>
+T take(std::string_view& in) {
+  T out;
+  std::memcpy(&out, in.data(), sizeof out);
+  in.remove_prefix(sizeof out);
+  return out;
+}
+
+class NodeTransport final : public Transport {
+ public:
+  NodeTransport(std::shared_ptr<Transport> base, std::unique_ptr<Neighbours> neighbours)
+      : base_(std::move(base)),
+        neighbours_(std::move(neighbours)),
+        is_oversubscribed_(transport::is_oversubscribed(neighbours_->count())) {}
+
+  std::string_view name() const override { return base_->name(); }
+  int rank() const override { return base_->rank(); }
+  int size() const override { return base_->size(); }
+  std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) override {
+    return base_->allgather(mine, deadline);
+  }
+  std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
+  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) override {
+    moves_base_ = true;
+    return base_->open_exchange(deadline);
+  }
+  void progress() override {
+    // The base transport has its turn also when nothing of ours is on it: others may wait for what only it moves.
+    if (moves_base_ || ++turns_ % turns_of_base == 0) base_->progress();
+  }
+  void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
+  std::optional<int> dead() override {
+    if (const auto rank = base_->dead()) return rank;
+    return neighbours_->dead();
+  }
+  bool is_dead(int rank) override {
+    return neighbours_->is_here(rank) ? neighbours_->is_dead(rank) : base_->is_dead(rank);
+  }
+
+ private:
+  std::shared_ptr<Transport> base_;
+  std::unique_ptr<Neighbours> neighbours_;
+  static constexpr unsigned turns_of_base = 32;
+  bool is_oversubscribed_, moves_base_ = false;
+  unsigned turns_ = 0;
+};
+
+std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const ChannelSpec> specs,
+                                                          Clock::time_point deadline) {
+  (void)match(allgather(encode(specs), deadline), rank());
+
+  std::vector<ChannelSpec> distant;
+  std::vector<std::size_t> distant_places, offsets(specs.size());
+  Card mine;
+  std::string rings, problem;
+  std::shared_ptr<Segment> segment;
+  try {
+    for (std::size_t k = 0; k < specs.size(); ++k) {
+      if (!neighbours_->is_here(specs[k].peer)) {
+        distant.push_back(specs[k]);
+        distant_places.push_back(k);
+      } else if (specs[k].direction == Direction::send) {
+        offsets[k] = mine.bytes;
+        mine.bytes += ring_bytes(specs[k].capacity_bytes, specs[k].slots);
+        append(rings, RingCard{specs[k].peer, specs[k].id, offsets[k]});
+      }
+    }
+    if (mine.bytes > 0) segment = Segment::create(mine.bytes);
+    if (segment) mine.file = segment->file();
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  agree(*this, problem, deadline);
+  std::string card;
+  append(card, mine);
+  const auto cards = allgather(card + rings, deadline);
+
+  std::vector<std::unique_ptr<Channel>> out(specs.size());
+  try {
+    std::map<int, std::shared_ptr<Segment>> segments;
+    for (std::size_t k = 0; k < specs.size(); ++k) {
+      const int peer = specs[k].peer;
+      if (!neighbours_->is_here(peer)) continue;
+      if (specs[k].direction == Direction::send) {
+        out[k] = sending_end(segment, offsets[k], specs[k]);
+        continue;
+      }
+      std::string_view theirs = cards[static_cast<std::size_t>(peer)];
+      const Card where = take<Card>(theirs);
+      auto& mapped = segments[peer];
+      if (!mapped) mapped = Segment::open(neighbours_->process(peer), static_cast<int>(where.file), where.bytes);
+      while (!theirs.empty()) {
+        const RingCard ring = take<RingCard>(theirs);
+        if (ring.receiver == rank() && ring.id == specs[k].id) out[k] = receiving_end(mapped, ring.offset, specs[k]);
+      }
+    }
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  agree(*this, problem, deadline);  // everything is mapped: the files can be closed
+  if (segment) segment->close_file();
+  bool has_distant = false;
+  for (const std::string& theirs : allgather(distant.empty() ? "" : "1", deadline))
+    has_distant = has_distant || !theirs.empty();
+  if (!has_distant) return out;
+  moves_base_ = true;
+  auto opened = base_->open(distant, deadline);
+  for (std::size_t k = 0; k < opened.size(); ++k) out[distant_places[k]] = std::move(opened[k]);
+  return out;
+}
+
+bool is_off() {
+  const char* text = std::getenv("KPLAN_NODE");
+  if (!text || std::string_view(text) == "on") return false;
+  if (std::string_view(text) == "off") return true;
+  throw PlanError(codes::bad_node, "KPLAN_NODE=" + std::string(text) + ": it is on or off");
+}
+
+}  // namespace
+
+std::shared_ptr<Transport> with_node_path(std::shared_ptr<Transport> base) {
+  const Clock::time_point deadline = Clock::now() + timeout_from_environment();
+  if (base->size() == 1 || is_off()) return base;
+  auto neighbours = std::make_unique<Neighbours>(*base, deadline);
+  // All ranks keep the path, or none does: what it adds to `open` is collective.
+  const char mine = neighbours->count() > 1 ? '1' : '0';
+  bool is_used = false;
+  for (const std::string& theirs : base->allgather({&mine, 1}, deadline)) is_used = is_used || theirs == "1";
+  if (!is_used) return base;
+  return std::make_shared<NodeTransport>(std::move(base), std::move(neighbours));
+}
+
+}  // namespace kplan::transport::node_path
