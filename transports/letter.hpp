@@ -22,6 +22,7 @@ struct Letter {
   std::size_t bytes = 0;
   int from = 0;
   bool is_expected = false;  ///< sent in an exchange whose receivers know their sources
+  bool is_arriving = false;  ///< its bytes are still on their way
   std::uint64_t number = 0;  ///< of the exchange, among those whose receivers do not
   Letter* next = nullptr;    ///< in the list that owns it
 };

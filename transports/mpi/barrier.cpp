@@ -1,8 +1,5 @@
-// How it works: the dissemination barrier (Hensgen, Finkel, Manber, 1988). In round r a rank tells the one 2^r ahead
-// that it has come this far, and goes on once the one 2^r behind has told it the same; after the round in which 2^r
-// reaches the number of ranks, it has heard of all. Each round has a sender of its own, so empty messages with one tag
-// will do: who sent a message tells its round, and since MPI keeps messages of one sender and tag in order, the first
-// is that of this barrier though the sender be in the next one already.
+// How it works: the tokens of the dissemination barrier are empty messages with one tag: who sent one tells its round,
+// and MPI keeps messages of one sender and tag in order.
 #include "transports/mpi/barrier.hpp"
 
 #include <cassert>
@@ -18,17 +15,17 @@ bool is_done(MPI_Request* request) {
 
 }  // namespace
 
-Barrier::Barrier(World& world, int tag) : world_(&world), tag_(tag) {
-  for (int distance = 1; distance < world.size(); distance *= 2) sends_.push_back(MPI_REQUEST_NULL);
-  receives_ = sends_;
-  round_ = rounds();
-}
-
-int Barrier::sender(int round) const { return (world_->rank() + world_->size() - (1 << round)) % world_->size(); }
+Barrier::Barrier(World& world, int tag)
+    : world_(&world),
+      ring_{world.rank(), world.size()},
+      tag_(tag),
+      round_(ring_.rounds()),
+      sends_(static_cast<std::size_t>(round_), MPI_REQUEST_NULL),
+      receives_(sends_) {}
 
 void Barrier::send() {
-  const int receiver = (world_->rank() + (1 << round_)) % world_->size();
-  check(MPI_Isend(nullptr, 0, MPI_BYTE, receiver, tag_, world_->comm(), &sends_[static_cast<std::size_t>(round_)]),
+  check(MPI_Isend(nullptr, 0, MPI_BYTE, ring_.receiver(round_), tag_, world_->comm(),
+                  &sends_[static_cast<std::size_t>(round_)]),
         "MPI_Isend");
 }
 
@@ -38,7 +35,7 @@ bool Barrier::try_enter() {
     if (!is_done(&request)) return false;
   }
   for (int round = 0; round < rounds(); ++round) {
-    check(MPI_Irecv(nullptr, 0, MPI_BYTE, sender(round), tag_, world_->comm(),
+    check(MPI_Irecv(nullptr, 0, MPI_BYTE, ring_.sender(round), tag_, world_->comm(),
                     &receives_[static_cast<std::size_t>(round)]),
           "MPI_Irecv");
   }
@@ -54,7 +51,7 @@ bool Barrier::is_passed() {
   return round_ == rounds();
 }
 
-std::optional<int> Barrier::awaited() const { return round_ < rounds() ? std::optional(sender(round_)) : std::nullopt; }
+std::optional<int> Barrier::awaited() const { return round_ < rounds() ? std::optional(ring_.sender(round_)) : std::nullopt; }
 
 std::vector<MPI_Request> Barrier::close() {
   std::vector<MPI_Request> unfinished;

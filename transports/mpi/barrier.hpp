@@ -26,10 +26,10 @@ class Barrier {
 
  private:
   int rounds() const { return static_cast<int>(sends_.size()); }
-  int sender(int round) const;
   void send();
 
   World* world_;
+  Dissemination ring_;
   int tag_;
   int round_ = 0;
   std::vector<MPI_Request> sends_;     // by round

@@ -9,8 +9,7 @@ inline constexpr int first_channel_tag = 2;  ///< up to the largest tag, one a c
 
 /// The tags of a sparse exchange object, counted from its first one.
 namespace exchange_tags {
-inline constexpr int unexpected = 0;  ///< and 1: letters to ranks that do not know of them, in even and odd exchanges
-inline constexpr int expected = 2;    ///< letters to ranks that know of them
+inline constexpr int first_kind = 0;  ///< one for each LetterKind
 inline constexpr int barrier = 3;
 inline constexpr int count = 4;
 }  // namespace exchange_tags

@@ -75,21 +75,13 @@ World::~World() {
   if (is_open() && is_mpi_up()) shut();
 }
 
-void World::remove_in_flight(InFlight* exchange) {
-  const auto found = std::find(in_flight_->begin(), in_flight_->end(), exchange);
-  if (found == in_flight_->end()) return;
-  *found = in_flight_->back();
-  in_flight_->pop_back();
-}
-
 void World::adopt(std::vector<MPI_Request> requests, SlotMemory memory) {
   taint();
   orphans_.push_back({std::move(requests), std::move(memory)});
 }
 
 void World::drive() {
-  // From the end, since one that takes itself off the list puts the last one in its place.
-  for (std::size_t i = in_flight_->size(); i-- > 0;) (*in_flight_)[i]->move_on();
+  in_flight_->move_on();
   if (std::exchange(is_driven_, false)) return;
   int is_there = 0;
   check(MPI_Iprobe(rank_, tag_of_nothing, comm_, &is_there, MPI_STATUS_IGNORE), "MPI_Iprobe");

@@ -9,6 +9,7 @@
 
 #include "kplan/transport.hpp"
 #include "transports/mpi/call.hpp"
+#include "transports/nbx.hpp"
 #include "transports/slot_memory.hpp"
 
 namespace kplan::transport::mpi_backend {
@@ -33,19 +34,6 @@ class RequestHolder {
   ~RequestHolder() = default;
 };
 
-/// Something that other ranks may need to be moved on while its own rank waits for something else.
-class InFlight {
- public:
-  /// Moves it as far as it goes without blocking. May take itself off the world's list.
-  virtual void move_on() = 0;
-
- protected:
-  ~InFlight() = default;
-};
-
-/// Worlds that one transport uses one after the other share theirs.
-using InFlightList = std::vector<InFlight*>;
-
 class World {
  public:
   /// Duplicates `parent`; collective over it. Errors: TransportError.
@@ -67,9 +55,8 @@ class World {
   void enter(RequestHolder* holder) { holders_.insert(holder); }
   void leave(RequestHolder* holder) { holders_.erase(holder); }
 
+  /// Worlds that one transport uses one after the other share theirs.
   const std::shared_ptr<InFlightList>& in_flight() const { return in_flight_; }
-  void add_in_flight(InFlight* exchange) { in_flight_->push_back(exchange); }
-  void remove_in_flight(InFlight* exchange);
 
   /// Takes over requests that could not end when their channel closed, with the memory they work on.
   void adopt(std::vector<MPI_Request> requests, SlotMemory memory);

@@ -1,5 +1,6 @@
-// Random plans over MPI: every process draws the same plans for as many ranks as there are processes, runs its own
-// rank, and compares its memory with the reference interpreter's. Environment: KPLAN_SEED, KPLAN_PLANS.
+// Random plans over MPI, or libfabric: every process draws the same plans for as many ranks as there are processes, runs
+// its own rank, and compares its memory with the reference interpreter's. Environment: KPLAN_SEED, KPLAN_PLANS.
+//   random_plans [mpi|ofi]
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -10,13 +11,13 @@
 using namespace kplan;
 using namespace kplan::test;
 
-int main() {
+int main(int argc, char** argv) {
   const auto number = [](const char* name, std::uint64_t otherwise) {
     const char* text = std::getenv(name);
     return text ? std::strtoull(text, nullptr, 10) : otherwise;
   };
   const std::uint64_t seed = number("KPLAN_SEED", 20261122), plans = number("KPLAN_PLANS", 300);
-  auto transport = transport::mpi_world();
+  auto transport = argc > 1 && std::string_view(argv[1]) == "ofi" ? transport::ofi_world() : transport::mpi_world();
   const auto rank = static_cast<std::size_t>(transport->rank());
   int identical = 0, both_failed = 0;
   for (std::uint64_t k = 0; k < plans; ++k) {

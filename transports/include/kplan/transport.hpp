@@ -10,7 +10,7 @@
 //   receiver:  while (!(p = channel.arrived(seq))) progress;    unpack from p;    channel.release(seq)
 //
 // A transport belongs to one rank and is used by one thread at a time. Backends: local (ranks as threads of one
-// process), mpi. All ranks must make collective calls in the same order.
+// process), mpi, ofi. All ranks must make collective calls in the same order.
 
 #include <chrono>
 #include <cstddef>
@@ -132,7 +132,7 @@ class Transport {
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
-  virtual std::string_view name() const = 0;  ///< `local`, `mpi`
+  virtual std::string_view name() const = 0;  ///< `local`, `mpi`, `ofi`
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
@@ -179,6 +179,19 @@ bool has_mpi();
 /// The ranks of MPI_COMM_WORLD, collective over it. Initialises MPI if the program has not, and then finalises it when
 /// the last such transport goes. Programs that own MPI use kplan/mpi.hpp. Throws Unsupported in builds without MPI.
 std::shared_ptr<Transport> mpi_world();
+
+/// Whether this build has the libfabric backend.
+bool has_ofi();
+
+/// The launched processes over libfabric, without MPI; collective over them. Ranks find each other by PMIx (mpirun of
+/// Open MPI, srun --mpi=pmix) or, without a launcher, by KPLAN_RENDEZVOUS=host:port, where rank 0 listens, KPLAN_RANK and
+/// KPLAN_SIZE. A process with neither is a world of its own. KPLAN_OFI_PROVIDER names the provider of libfabric, else its
+/// own order holds; KPLAN_OFI_ONE_SIDED=off makes channels send messages also where they could write to the receiver's
+/// memory. Connections between the ranks stay open and tell of those that end; a transport that is destroyed waits, for
+/// up to ten seconds, until the others have taken what it sent. Regions put in place must stay mapped until others are
+/// put or the channel closes. Errors: PlanError for variables that are wrong; Unsupported in builds without libfabric,
+/// under launchers without PMIx, and where no provider does; TransportError when a rank does not come.
+std::shared_ptr<Transport> ofi_world();
 
 /// The time a wait may take: KPLAN_TIMEOUT in seconds (a decimal number > 0), 60 s by default. Errors: PlanError
 /// for anything else in that variable.

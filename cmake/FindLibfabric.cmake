@@ -1,0 +1,28 @@
+# Finds the headers of libfabric and PMIx. The libraries are loaded when a program first uses the transport, so they are
+# not linked; the versions of libfabric's functions that go with its headers are those that the linker would choose.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  pkg_check_modules(KPLAN_FABRIC_HINT QUIET libfabric)
+  pkg_check_modules(KPLAN_PMIX_HINT QUIET pmix)
+endif()
+find_path(KPLAN_FABRIC_INCLUDE rdma/fabric.h HINTS ${KPLAN_FABRIC_HINT_INCLUDE_DIRS})
+find_library(KPLAN_FABRIC_LIBRARY fabric HINTS ${KPLAN_FABRIC_HINT_LIBRARY_DIRS})
+find_path(KPLAN_PMIX_INCLUDE pmix.h HINTS ${KPLAN_PMIX_HINT_INCLUDE_DIRS}
+  PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/pmix2/include)
+mark_as_advanced(KPLAN_FABRIC_INCLUDE KPLAN_FABRIC_LIBRARY KPLAN_PMIX_INCLUDE)
+
+set(KPLAN_OFI_FOUND OFF)
+if(KPLAN_FABRIC_INCLUDE AND KPLAN_FABRIC_LIBRARY AND KPLAN_PMIX_INCLUDE)
+  set(KPLAN_OFI_FOUND ON)
+  execute_process(COMMAND ${CMAKE_NM} -D ${KPLAN_FABRIC_LIBRARY} OUTPUT_VARIABLE fabric_symbols ERROR_QUIET)
+  foreach(function fi_getinfo fi_freeinfo fi_dupinfo fi_fabric fi_strerror)
+    if(fabric_symbols MATCHES "${function}@@([A-Za-z0-9_.]+)")
+      list(APPEND KPLAN_FABRIC_VERSIONS "KPLAN_VERSION_OF_${function}=\"${CMAKE_MATCH_1}\"")
+    else()
+      set(KPLAN_OFI_FOUND OFF)
+    endif()
+  endforeach()
+endif()
+if(NOT KPLAN_OFI_FOUND)
+  message(STATUS "kplan: libfabric or PMIx not found, building without the libfabric transport")
+endif()

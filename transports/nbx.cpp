@@ -1,0 +1,132 @@
+// How it works: NBX (Hoefler, Siebert, Lumsdaine, Scalable Communication Protocols for Dynamic Sparse Data Exchange,
+// PPoPP 2010, section 3.4; Kanor, figure 3). A rank whose letters have all been matched by their receivers enters a
+// barrier that does not block; when that is passed, every letter of every rank has been matched, and those to this rank
+// are only to be received to their end.
+//
+// The parity of an exchange's number keeps exchanges apart. A rank begins exchange n + 1 after it has passed barrier n,
+// for which every rank had to enter barrier n, with its letters of n matched. So while any rank is in n + 1, no letter of
+// n is on its way any more, all ranks are in n or in n + 1, and none is in n + 2, whose parity is that of n: whoever
+// looks for letters of one parity finds those of its own exchange only.
+//
+// Where receivers know their sources, a rank takes from each of its sources one letter of a third kind, the first that
+// it has not taken yet, however many there are.
+#include "transports/nbx.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "transports/codes.hpp"
+
+namespace kplan::transport {
+
+void InFlightList::remove(InFlight& exchange) {
+  const auto found = std::find(exchanges_.begin(), exchanges_.end(), &exchange);
+  if (found == exchanges_.end()) return;
+  *found = exchanges_.back();
+  exchanges_.pop_back();
+}
+
+void InFlightList::move_on() {
+  // From the end, since one that takes itself off the list puts the last one in its place.
+  for (std::size_t i = exchanges_.size(); i-- > 0;) exchanges_[i]->move_on();
+}
+
+Nbx::Nbx(std::unique_ptr<Mail> mail, std::shared_ptr<InFlightList> in_flight, std::uint64_t first)
+    : mail_(std::move(mail)), in_flight_(std::move(in_flight)), number_(first - 1) {}
+
+LetterKind Nbx::kind() const {
+  if (knows_sources_) return LetterKind::expected;
+  return number_ % 2 == 0 ? LetterKind::even : LetterKind::odd;
+}
+
+/// A call that does not reach its end may have lost a letter: none may follow it.
+void Nbx::enter() {
+  if (has_failed_)
+    throw TransportError(codes::unusable, "a sparse exchange after one of its calls failed; make a new one");
+  mail_->require_usable();
+  has_failed_ = true;
+}
+
+void Nbx::begin(std::span<const OutgoingLetter> letters) {
+  enter();
+  ++number_;
+  knows_sources_ = false;
+  start(letters);
+  has_failed_ = false;
+}
+
+void Nbx::begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) {
+  enter();
+  knows_sources_ = true;
+  outstanding_.assign(sources.begin(), sources.end());
+  start(letters);
+  has_failed_ = false;
+}
+
+void Nbx::start(std::span<const OutgoingLetter> letters) {
+  assert(is_complete_);
+  mail_->clear();
+  is_in_barrier_ = false;
+  is_complete_ = false;
+  in_flight_->add(*this);
+  for (const OutgoingLetter& letter : letters) {
+    if (letter.to != mail_->rank()) {
+      mail_->send(letter, kind());
+    } else {
+      mail_->keep(letter.bytes);
+      std::erase(outstanding_, mail_->rank());
+    }
+  }
+}
+
+bool Nbx::is_complete() {
+  if (is_complete_) return true;
+  was_asked_ = true;
+  move();
+  return is_complete_;
+}
+
+void Nbx::move_on() {
+  if (!std::exchange(was_asked_, false) && !has_failed_) move();
+}
+
+void Nbx::move() {
+  enter();
+  match_letters();
+  if (is_at_end()) {
+    mail_->order();
+    in_flight_->remove(*this);
+    is_complete_ = true;
+  }
+  has_failed_ = false;
+}
+
+void Nbx::match_letters() {
+  if (knows_sources_) {
+    std::erase_if(outstanding_, [this](int source) { return mail_->match(source, kind()); });
+  } else {
+    while (mail_->match(any_rank, kind())) {
+    }
+  }
+}
+
+bool Nbx::is_at_end() {
+  const bool have_come = mail_->have_come();
+  if (!mail_->are_taken()) return false;
+  if (knows_sources_) return outstanding_.empty() && have_come;
+  if (!is_in_barrier_) is_in_barrier_ = mail_->try_enter_barrier();
+  return is_in_barrier_ && mail_->is_barrier_passed() && have_come;
+}
+
+std::vector<int> Nbx::waits_for() const {
+  if (is_complete_) return {};
+  std::vector<int> ranks;
+  mail_->name_awaited(ranks);
+  if (knows_sources_) ranks.insert(ranks.end(), outstanding_.begin(), outstanding_.end());
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
+}  // namespace kplan::transport

@@ -1,0 +1,125 @@
+#pragma once
+// A rank's one endpoint with its two completion queues, and the operations that are posted to it.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kplan/transport.hpp"
+#include "transports/ofi/provider.hpp"
+
+namespace kplan::transport::ofi_backend {
+
+class Endpoint;
+
+inline constexpr int anybody = -1;
+
+/// One thing that the provider is asked to do, again and again perhaps. May not move or go while it is under way.
+class Operation {
+ public:
+  /// `peer`: the rank at the other end, or anybody.
+  explicit Operation(int peer) : peer_(peer) {}
+  virtual ~Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  /// Whether the provider, or the queue of those that it has no room for, still has it.
+  bool is_under_way() const { return is_under_way_; }
+  int peer() const { return peer_; }
+
+ protected:
+  /// Gives libfabric's answer: 0 when its end will be told, or an error; 1 when it has ended already.
+  virtual ssize_t post() = 0;
+  /// It has ended well. May start it anew.
+  virtual void ended() = 0;
+  /// It has ended and come to nothing, because of the peer as a rule.
+  virtual void failed() {}
+  void set_peer(int rank) { peer_ = rank; }
+  /// What to give to libfabric as its context.
+  void* context() { return &token_; }
+
+ private:
+  friend Endpoint;
+  struct Token {
+    fi_context2 room{};  // the provider's, while it is under way
+    Operation* self = nullptr;
+  };
+  Token token_{{}, this};
+  int peer_;
+  bool is_under_way_ = false;
+  Operation* next_ = nullptr;  // in the queue
+};
+
+/// Hears of what others have written into this rank's memory.
+class Listener {
+ public:
+  virtual void notified(std::uint32_t what) = 0;
+
+ protected:
+  ~Listener() = default;
+};
+
+class Endpoint {
+ public:
+  /// Errors: TransportError.
+  explicit Endpoint(Provider provider);
+
+  const Provider& provider() const { return provider_; }
+  const fi_info& info() const { return *provider_.info; }
+  fid_ep* ep() const { return ep_.get(); }
+  void set_listener(Listener& listener) { listener_ = &listener; }
+
+  /// This endpoint's name, to be given to the other ranks.
+  std::string name() const;
+  /// Gives the endpoint another name, before open(): the provider makes files by it.
+  void rename(const std::string& name);
+  void open();
+  /// The names of all ranks, in their order.
+  void connect(const std::vector<std::string>& names);
+  fi_addr_t address(int rank) const { return addresses_[static_cast<std::size_t>(rank)]; }
+
+  /// Registers memory. Errors: TransportError.
+  fid_mr* register_memory(const void* memory, std::size_t bytes, std::uint64_t access);
+  void unregister(fid_mr* region);
+
+  /// Posts it now, or as soon as the provider has room.
+  void start(Operation& operation);
+  /// Takes what has ended or come, and posts what waits for room. Whether there was anything. Errors: TransportError.
+  bool poll();
+
+  /// What went wrong between this rank and others; the first failure with each.
+  struct Failure {
+    std::string text;
+    Clock::time_point when;
+  };
+  const std::map<int, Failure>& failures() const { return failures_; }
+
+  /// Ends everything, under way or not.
+  void close();
+
+ private:
+  static Operation& operation_of(void* context);
+  void submit(Operation& operation);
+  void finish(Operation& operation);
+  void fail(Operation& operation, const std::string& text);
+  bool poll(fid_cq* queue);
+  void take_error(fid_cq* queue);
+  void retry();
+
+  Provider provider_;
+  Open<fid_fabric> fabric_;
+  Open<fid_domain> domain_;
+  Open<fid_av> av_;
+  Open<fid_cq> sent_, received_;
+  Open<fid_ep> ep_;
+  std::vector<fi_addr_t> addresses_;
+  std::set<fid_mr*> regions_;
+  std::uint64_t last_key_ = 0;
+  Listener* listener_ = nullptr;
+  Operation* first_waiting_ = nullptr;
+  Operation* last_waiting_ = nullptr;
+  std::map<int, Failure> failures_;
+};
+
+}  // namespace kplan::transport::ofi_backend

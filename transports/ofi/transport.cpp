@@ -1,0 +1,139 @@
+// How it works: to open channels, the ranks exchange what they want, make their ends, tell each other the numbers of
+// these and the addresses of the receivers' slots, and connect to peers that they have not spoken to.
+#include "transports/ofi/transport.hpp"
+
+#include <cstring>
+#include <exception>
+#include <map>
+#include <tuple>
+
+#include "transports/codes.hpp"
+#include "transports/matching.hpp"
+#include "transports/ofi/channel.hpp"
+#include "transports/ofi/sparse_exchange.hpp"
+#include "transports/pause.hpp"
+
+namespace kplan::transport {
+namespace ofi_backend {
+namespace {
+
+class OfiTransport final : public Transport {
+ public:
+  explicit OfiTransport(std::shared_ptr<World> world)
+      : world_(std::move(world)), is_oversubscribed_(transport::is_oversubscribed(world_->neighbours())) {}
+
+  std::string_view name() const override { return "ofi"; }
+  int rank() const override { return world_->rank(); }
+  int size() const override { return world_->size(); }
+  std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) override;
+  std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
+  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point) override {
+    require_usable();
+    return sparse_exchange(world_);
+  }
+  void progress() override { world_->progress(); }
+  void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
+  std::optional<int> dead() override { return world_->dead(); }
+  bool is_dead(int rank) override { return world_->is_dead(rank); }
+
+ private:
+  void require_usable() const;
+  void introduce(std::span<const ChannelSpec> specs, std::span<const std::uint32_t> numbers,
+                 const Matching& matching, Clock::time_point deadline);
+
+  std::shared_ptr<World> world_;
+  bool is_oversubscribed_;
+  bool has_failed_ = false;
+};
+
+void OfiTransport::require_usable() const {
+  if (has_failed_)
+    throw TransportError(codes::unusable, "a collective call after one that failed; make a new transport");
+}
+
+std::vector<std::string> OfiTransport::allgather(std::string_view mine, Clock::time_point deadline) {
+  require_usable();
+  try {
+    return world_->allgather(mine, deadline);
+  } catch (...) {
+    has_failed_ = true;
+    throw;
+  }
+}
+
+/// Tells the peers of the own ends, and the own ends of their peers.
+void OfiTransport::introduce(std::span<const ChannelSpec> specs, std::span<const std::uint32_t> numbers,
+                             const Matching& matching, Clock::time_point deadline) {
+  std::string mine;
+  for (const std::uint32_t number : numbers) {
+    const Introduction own = world_->links().at(number).introduction();
+    mine.append(reinterpret_cast<const char*>(&own), sizeof own);
+  }
+  std::map<std::tuple<int, int, Direction>, Introduction> others;
+  const std::vector<std::string> all = allgather(mine, deadline);
+  for (std::size_t from = 0; from < all.size(); ++from) {
+    for (std::size_t at = 0; at < all[from].size(); at += sizeof(Introduction)) {
+      Introduction theirs;
+      std::memcpy(&theirs, all[from].data() + at, sizeof theirs);
+      if (theirs.peer == rank()) others[{static_cast<int>(from), theirs.lane, theirs.direction}] = theirs;
+    }
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Direction there = specs[i].direction == Direction::send ? Direction::receive : Direction::send;
+    world_->links().at(numbers[i]).meet(others.at({specs[i].peer, matching.lanes[i], there}));
+  }
+}
+
+std::vector<std::unique_ptr<Channel>> OfiTransport::open(std::span<const ChannelSpec> specs,
+                                                         Clock::time_point deadline) {
+  const Matching matching = match(allgather(encode(specs), deadline), rank());
+
+  std::vector<std::unique_ptr<Channel>> channels;
+  std::vector<std::uint32_t> numbers;
+  std::vector<int> peers;
+  std::string problem;
+  try {
+    std::size_t bytes = 0;
+    for (const ChannelSpec& spec : specs) {
+      if (spec.direction == Direction::receive) bytes += arena_bytes(spec);
+    }
+    const auto arena = std::make_shared<Arena>(world_->endpoint(), bytes);
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const bool sends = specs[i].direction == Direction::send;
+      NewEnd end = sends ? sending_end(world_, specs[i], matching.lanes[i])
+                         : receiving_end(world_, specs[i], matching.lanes[i], arena, offset);
+      if (!sends) offset += arena_bytes(specs[i]);
+      channels.push_back(std::move(end.channel));
+      numbers.push_back(end.number);
+      peers.push_back(specs[i].peer);
+    }
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  agree(*this, problem, deadline);
+  introduce(specs, numbers, matching, deadline);
+  std::sort(peers.begin(), peers.end());
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+  world_->warm(peers, deadline);
+  return channels;
+}
+
+}  // namespace
+
+std::shared_ptr<Transport> make_transport(std::unique_ptr<control::Member> member, Limits limits,
+                                          Clock::time_point deadline) {
+  return std::make_shared<OfiTransport>(std::make_shared<World>(std::move(member), limits, deadline));
+}
+
+}  // namespace ofi_backend
+
+bool has_ofi() { return true; }
+
+std::shared_ptr<Transport> ofi_world() {
+  const Clock::time_point deadline = Clock::now() + timeout_from_environment();
+  auto member = std::make_unique<control::Member>(control::launch_from_environment(deadline), deadline);
+  return ofi_backend::make_transport(std::move(member), {}, deadline);
+}
+
+}  // namespace kplan::transport
