@@ -1,7 +1,9 @@
 // Patterns that only one end of a message knows, found once or at every run; groups; native operators.
+#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstring>
-#include <numeric>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
 
 #include "kplan/kplan.hpp"
 
@@ -272,4 +274,61 @@ TEST_CASE("executables in flight together may be ended in another order on every
       claim(v[static_cast<std::size_t>(other)] == 10 * engine.rank() + other, "z is wrong");
     }
   });
+}
+
+TEST_CASE("a plan is compiled and run while another is in flight") {
+  const Plan plan = Plan::parse(strided);
+  on_ranks(3, [&](Engine& engine) {
+    Executable x = engine.compile(plan, {{"stride", 2}});
+    std::vector<double> a(33, -1), b(11, engine.rank()), c(33, -1);
+    x.bind("A", a);
+    x.bind("B", b);
+    for (int run = 0; run < 10; ++run) {
+      x.start();
+      Executable y = engine.compile(plan, {{"stride", engine.rank() + 1 + run % 2}});
+      y.bind("A", c);
+      y.bind("B", b);
+      y.run();
+      x.wait();
+      for (int j = 0; j < 3; ++j)
+        claim(a[static_cast<std::size_t>(11 * j + 2)] == j && c[static_cast<std::size_t>(11 * j)] == j,
+              "an element is wrong");
+    }
+  });
+}
+
+TEST_CASE("a rank that does not start what others wait for is named within the time-out") {
+  // Both a fixed statement and a varying one.
+  for (const char* time : {"fixed", "varying"}) {
+    const Plan plan = Plan::parse(
+        std::string(
+            R"({"kplan": 1, "name": "late", "parameters": {"n": {"type": "i64", "scope": "private", "time": ")") +
+        time + R"("}}, "buffers": {"a": {"type": "i64", "shape": [4]}}, "statements": [)" +
+        R"({"name": "s", "communicate": "a[k]@(rank + 1) % size <<= k@rank where k in {0 ... n - 1}"}]})");
+    setenv("KPLAN_TIMEOUT", "0.3", 1);
+    std::string message;
+    std::atomic<bool> is_told = false;
+    on_ranks(2, [&](Engine& engine) {
+      Executable e = engine.compile(plan, {{"n", 2}});
+      std::vector<std::int64_t> a(4);
+      e.bind("a", a);
+      e.run();
+      if (engine.rank() == 0) {
+        try {
+          e.run();
+        } catch (const TransportError& error) {
+          message = error.what();
+        }
+        is_told = true;
+        return;
+      }
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (!is_told && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    });
+    unsetenv("KPLAN_TIMEOUT");
+    CHECK_THAT(message, Catch::Contains("plan late, statement s: rank 0 waits for") && Catch::Contains("rank 1") &&
+                            Catch::Contains("in run 1") && Catch::Contains("timed out after 0.3 s") &&
+                            Catch::Contains("[KP-T004]"));
+  }
 }
