@@ -81,7 +81,7 @@ void Executable::State::check_bindings() {
 void Executable::State::reset() {
   Program& program = runner.program();
   program.bound.state.parameters = values.bound.state.parameters;
-  runner.parameters_changed();
+  runner.parameters_changed(/*is_set=*/false);
   for (std::size_t b = 0; b < plan().buffers.size(); ++b) {
     auto& contents = values.contents[b];
     runner.memory()[b] = {};
@@ -138,7 +138,7 @@ void Executable::set(std::string_view name, const Value& value) {
                     fmt::format("plan {}: parameter `{}` cannot be set during a run; wait() first", plan.name, name));
   state_->runner.program().bound.state.parameters[static_cast<std::size_t>(p)] =
       scalar_value(value, parameter.type, plan.name, parameter.name);
-  state_->runner.parameters_changed();
+  state_->runner.parameters_changed(/*is_set=*/parameter.is_uniform);
 }
 
 void Executable::start() {

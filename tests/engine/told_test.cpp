@@ -177,8 +177,37 @@ TEST_CASE("uniform values that differ between ranks at a run are an error that n
     } catch (const PlanError& error) {
       message = error.what();
     }
-    claim(message.find("uniform varying values differ between rank 0 and rank 1") != std::string::npos, message);
+    claim(message.find("uniform parameter `n` was set to 3 on rank 0 and to 4 on rank 1") != std::string::npos,
+          message);
+    e.set("n", 1);
+    e.run();
   });
+}
+
+TEST_CASE("a uniform parameter that only values use is compared where it is set") {
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "parameters": {"factor": {"type": "f64", "time": "varying", "default": 1}},
+    "buffers": {"a": {"type": "f64", "shape": [1]}}, "statements": [{"communicate": "a[0]@(rank + 1) % size <<= factor@rank"}]})");
+  for (const int ranks : {2, 3, 5})
+    on_ranks(ranks, [&](Engine& engine) {
+      Executable e = engine.compile(plan);
+      std::vector<double> a(1);
+      e.bind("a", a);
+      for (int run = 0; run < 20; ++run) {
+        if (run % 3 != 0) e.set("factor", 0.5 * run);
+        e.run();
+        claim(a[0] == (run == 0 ? 1 : 0.5 * (run % 3 == 0 ? run - 1 : run)), "the factor is wrong");
+      }
+      e.set("factor", engine.rank() == 1 ? 7.0 : 8.0);
+      bool has_failed = false;
+      try {
+        e.run();
+      } catch (const PlanError& error) {
+        has_failed = std::string(error.what()).find("uniform parameter `factor` was set to ") != std::string::npos;
+      }
+      // Rank 1 and its neighbours compare with one that differs.
+      claim(has_failed == (engine.rank() <= 2), "who differs is told, and nobody else");
+    });
 }
 
 TEST_CASE("statements run within groups by colour and key") {

@@ -90,7 +90,8 @@ class Executable {
   /// Binds memory of any element type, records among them; only the size is checked.
   void bind_bytes(std::string_view buffer, std::span<std::byte> memory);
 
-  /// Sets a varying parameter for the runs that follow. Uniform ones must be set alike on all ranks. Local.
+  /// Sets a varying parameter for the runs that follow. Local. Uniform ones must be set alike on all ranks, before the
+  /// same run, which compares them between neighbours: it throws PlanError KP-A002 where two differ.
   void set(std::string_view parameter, const Value& value);
 
   /// Begins a run: packs and sends what the first statements send. Collective in the sense that every rank starts it;
