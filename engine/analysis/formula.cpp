@@ -161,14 +161,6 @@ void Formula::values_at(const Box& box, const std::vector<std::int64_t>& indices
   }
 }
 
-bool Formula::may_divide_by_zero(const Expr& e, const Box& box) const {
-  if (is_single(e, box)) return false;  // evaluated as it is
-  if (e.kind == ExprKind::operation && divides(e.operation) && is_integral(e) &&
-      guarded_range(*e.operands[1], box).contains(0))
-    return true;
-  return std::ranges::any_of(e.operands, [&](const ExprPtr& o) { return may_divide_by_zero(*o, box); });
-}
-
 StridedInterval Formula::guarded_range(const Expr& e, const Box& box) const {
   try {
     return range_of(e, box);

@@ -56,8 +56,6 @@ class Formula {
 
   /// The values the expression can take in the box; throws EvaluationFault only where all it depends on is single.
   StridedInterval range_of(const Expr& e, const Box& box) const;
-  /// Whether a divisor in it can be zero in the box.
-  bool may_divide_by_zero(const Expr& e, const Box& box) const;
   /// Whether the expression depends on single values only.
   bool is_single(const Expr& e, const Box& box) const { return (mask_of(e) & open_mask(box)) == 0; }
   /// The variables with more than one position.

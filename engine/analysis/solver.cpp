@@ -88,9 +88,7 @@ struct Solver::Search {
     for (const Clause& c : s.clauses) {
       try {
         if (c.kind == ClauseKind::binding) {
-          // Used or not, it is evaluated: a divisor that may be zero is looked into.
-          formula.range_of(*c.expression, box);
-          if (formula.may_divide_by_zero(*c.expression, box)) needs |= formula.mask_of(*c.expression);
+          formula.range_of(*c.expression, box);  // used or not, it is evaluated
           continue;
         }
         if (c.kind == ClauseKind::generator) {
