@@ -106,6 +106,29 @@ TEST_CASE("what a sender may not write is an error on every rank when the plan i
                                "when p = 1"));
 }
 
+TEST_CASE("fields of fixed records decide what is fetched from where") {
+  struct Ghost {
+    std::int32_t owner;
+    std::int64_t index;
+  };
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "types": {"ghost": {"fields": [{"name": "owner", "type": "i32"}, {"name": "index", "type": "i64"}]}},
+    "buffers": {"x": {"type": "f64", "shape": [10]}, "ghosts": {"type": "ghost", "shape": [3], "time": "fixed"}},
+    "statements": [{"direction": "pull", "communicate": "x[7 + k]@rank <<= x[i]@o where k in {0 ... 2}, i = ghosts[k].index, o = ghosts[k].owner"}]})");
+  on_ranks(3, [&](Engine& engine) {
+    std::vector<Ghost> ghosts;
+    for (int k = 0; k < 3; ++k) ghosts.push_back({(engine.rank() + k) % 3, 2 * k + engine.rank()});
+    Executable e = engine.compile(plan, {{"ghosts", Value::records(std::as_bytes(std::span(ghosts)))}});
+    std::vector<double> x(10);
+    for (int i = 0; i < 7; ++i) x[static_cast<std::size_t>(i)] = 10 * engine.rank() + i;
+    e.bind("x", x);
+    e.run();
+    for (int k = 0; k < 3; ++k)
+      claim(x[static_cast<std::size_t>(7 + k)] == 10 * ((engine.rank() + k) % 3) + 2 * k + engine.rank(),
+            "a ghost is wrong");
+  });
+}
+
 TEST_CASE("a varying pattern is read anew at every run") {
   const Plan plan = Plan::parse(
       R"({"kplan": 1, "name": "p", "parameters": {"count": {"type": "i64", "scope": "private", "time": "varying"}},

@@ -36,7 +36,16 @@ class Value {
   template <class T>
   Value(const std::vector<T>& v) : Value(std::span<const T>(v)) {}  // NOLINT
 
+  /// The contents of a buffer of records, as they lie in memory.
+  static Value records(std::span<const std::byte> bytes) {
+    Value out(0);
+    out.is_array_ = out.is_records_ = true;
+    out.bytes_.assign(bytes.begin(), bytes.end());
+    return out;
+  }
+
   bool is_array() const { return is_array_; }
+  bool is_records() const { return is_records_; }
   const std::variant<bool, std::int64_t, double, std::complex<double>>& scalar() const { return scalar_; }
   Scalar array_type() const { return array_type_; }
   std::span<const std::byte> bytes() const { return bytes_; }
@@ -44,7 +53,7 @@ class Value {
  private:
   std::variant<bool, std::int64_t, double, std::complex<double>> scalar_ = std::int64_t{0};
   Scalar array_type_ = Scalar::i64;
-  bool is_array_ = false;
+  bool is_array_ = false, is_records_ = false;
   std::vector<std::byte> bytes_;
 };
 
