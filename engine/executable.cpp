@@ -27,6 +27,11 @@ void Executable::State::bind(std::size_t b, std::byte* memory, std::size_t bytes
             "plan {}: buffer `{}` has {} elements of {} bytes on rank {}, {} bytes; memory of {} bytes was given",
             plan().name, buffer.name, layout.extent, buffer.type.size_bytes, runner.program().schedule.rank, needed,
             bytes));
+  if (!values.contents[b].empty())
+    throw PlanError("KP-B027",
+                    fmt::format("plan {}: buffer `{}` is fixed and its contents were given to compile; it is "
+                                "not bound, and other contents are another compile",
+                                plan().name, buffer.name));
   if (runner.is_started())
     throw PlanError("KP-B023", fmt::format("plan {}: buffer `{}` cannot be bound during a run; wait() first",
                                            plan().name, buffer.name));

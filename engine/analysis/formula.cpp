@@ -234,6 +234,25 @@ StridedInterval Formula::operation_range(const Expr& e, const Box& box) const {
 StridedInterval Formula::element_range(const Expr& e, const Box& box) const {
   if (!is_integral(e)) return StridedInterval::unknown();
   if (is_single(e, box)) return StridedInterval::single(exact(e, box).as_integer());
+  const StridedInterval hull = hull_of(e);
+  if (!hull.is_single() || is_surely_inside(e, box)) return hull;
+  // One value, but perhaps not in every environment: a subscript outside is for evaluation to find.
+  return hull.lo == INT64_MAX ? StridedInterval::unknown() : StridedInterval::between(hull.lo, hull.lo + 1);
+}
+
+/// Whether no subscript can be outside the buffer in any environment of the box.
+bool Formula::is_surely_inside(const Expr& e, const Box& box) const {
+  const Layout& layout = knowing_.state->layouts[static_cast<std::size_t>(e.id)];
+  for (std::size_t d = 0; d < e.subscripts.size(); ++d) {
+    if (e.subscripts[d].is_slice) return false;
+    const StridedInterval at = guarded_range(*e.subscripts[d].lo, box);
+    if (at.lo < 0 || at.hi >= layout.shape[d]) return false;
+  }
+  return true;
+}
+
+/// The smallest and largest of all elements.
+StridedInterval Formula::hull_of(const Expr& e) const {
   const auto known = hulls_.find(e.id);
   if (known != hulls_.end()) return known->second;
   StridedInterval hull = StridedInterval::unknown();

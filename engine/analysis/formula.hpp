@@ -89,6 +89,8 @@ class Formula {
 
  private:
   StridedInterval element_range(const Expr& e, const Box& box) const;
+  StridedInterval hull_of(const Expr& e) const;
+  bool is_surely_inside(const Expr& e, const Box& box) const;
   StridedInterval operation_range(const Expr& e, const Box& box) const;
   /// The same, unknown where evaluation would fail: for what may not be evaluated at all.
   StridedInterval guarded_range(const Expr& e, const Box& box) const;

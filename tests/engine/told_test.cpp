@@ -92,7 +92,7 @@ TEST_CASE("what a sender may not write is an error on every rank when the plan i
   });
   for (const std::string& m : messages)
     CHECK_THAT(m, Catch::Contains("index 9 is outside the 4 elements of `a`") &&
-                      Catch::Contains("when p = 9, rank 0") && Catch::Contains("[KP-P052]"));
+                      Catch::Contains("when p = 9, told by rank 2, rank 0") && Catch::Contains("[KP-P052]"));
   on_ranks(3, [&](Engine& engine) {
     try {
       engine.compile(plan, {{"at", engine.rank() == 2 ? 1 : engine.rank()}});
@@ -104,6 +104,38 @@ TEST_CASE("what a sender may not write is an error on every rank when the plan i
     CHECK_THAT(m,
                Catch::Contains("element 1 of `a` on rank 0 is assigned twice: from rank 1 when p = 1 and from rank 2 "
                                "when p = 1"));
+}
+
+TEST_CASE("a subscript outside an index buffer of equal elements is found") {
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "buffers": {"y": {"type": "f64", "shape": [4]}, "at": {"type": "i32", "shape": [3], "time": "fixed"}},
+    "statements": [{"communicate": "y[at[k]]@(rank + 1) % size << sum << y[0]@rank where k in {0 ... 9}"}]})");
+  on_ranks(2, [&](Engine& engine) {
+    std::string message;
+    try {
+      engine.compile(plan, {{"at", std::vector<std::int32_t>(3)}});
+    } catch (const PlanError& e) {
+      message = e.what();
+    }
+    claim(message.find("index 3 is outside the 3 elements of `at` when k = 3") != std::string::npos, message);
+  });
+}
+
+TEST_CASE("a fixed buffer whose contents were given is not bound") {
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "buffers": {"y": {"type": "f64", "shape": [4]}, "at": {"type": "i32", "shape": [3], "time": "fixed"}},
+    "statements": [{"communicate": "y[at[k]]@rank << sum << y[0]@rank where k in {0 ... 2}"}]})");
+  on_ranks(1, [&](Engine& engine) {
+    std::vector<std::int32_t> at(3);
+    Executable e = engine.compile(plan, {{"at", at}});
+    std::string message;
+    try {
+      e.bind("at", at);
+    } catch (const PlanError& error) {
+      message = error.what();
+    }
+    claim(message.find("[KP-B027]") != std::string::npos, message);
+  });
 }
 
 TEST_CASE("fields of fixed records decide what is fetched from where") {

@@ -65,6 +65,11 @@ using Values = std::vector<std::pair<std::string, Value>>;
 /// elements, on the thread that runs the plan; must not throw and must not call the engine.
 using NativeOperator = std::function<void(void* places, const void* values, std::size_t count)>;
 
+/// Whether compile() waits for machine code. `when_ready`: runs use precompiled kernels, with the same results, until
+/// machine code is there, made by a thread in the background. `before_return`: compile() waits for it, and a failure of
+/// the code generator is its error.
+enum class Code : std::uint8_t { when_ready, before_return };
+
 /// The steps of a compilation, in order, with the microseconds that each took on this rank.
 using CompileTimes = std::vector<std::pair<std::string, double>>;
 
@@ -151,9 +156,9 @@ class Engine {
   /// contents are copied. Errors are thrown on all ranks, or on none: PlanError for values that are missing, wrong or
   /// differ between ranks, indices out of bounds, places assigned twice; Unsupported; CompilerError; TransportError.
   /// A plan that was compiled before with the same values is taken from memory when no rank uses it any more: one small
-  /// all-gather. Else cost grows with what this rank sends and receives; four small all-gathers, and one sparse exchange
-  /// where only one end of messages knows them.
-  Executable compile(const Plan& plan, const Values& values = {});
+  /// all-gather. Else cost grows with what this rank sends and receives; four small all-gathers, and one sparse
+  /// exchange where only one end of messages knows them.
+  Executable compile(const Plan& plan, const Values& values = {}, Code code = Code::when_ready);
 
  private:
   struct State;
