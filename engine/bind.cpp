@@ -73,10 +73,13 @@ BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& va
     if (!given->is_array())
       throw PlanError("KP-B013", fmt::format("plan {}: a number was given for buffer `{}`; give its elements",
                                              model->name, buffer.name));
-    if (buffer.type.is_record() || given->array_type() != buffer.type.scalar)
-      throw PlanError("KP-B013", fmt::format("plan {}: elements of {} were given for buffer `{}` of {}", model->name,
-                                             name_of(given->array_type()), buffer.name,
-                                             buffer.type.is_record() ? "records" : name_of(buffer.type.scalar)));
+    if (given->is_records() != buffer.type.is_record() ||
+        (!buffer.type.is_record() && given->array_type() != buffer.type.scalar))
+      throw PlanError("KP-B013",
+                      fmt::format("plan {}: elements of {} were given for buffer `{}` of {}{}", model->name,
+                                  given->is_records() ? "records" : name_of(given->array_type()), buffer.name,
+                                  buffer.type.is_record() ? "records" : name_of(buffer.type.scalar),
+                                  buffer.type.is_record() ? "; give them by Value::records" : ""));
     const std::size_t needed = static_cast<std::size_t>(state.layouts[b].extent) * buffer.type.size_bytes;
     if (given->bytes().size() != needed)
       throw PlanError("KP-B016", fmt::format("plan {}: {} elements were given for buffer `{}`, which has {} on rank {}",

@@ -110,7 +110,8 @@ void Engine::register_operator(std::string name, NativeOperator op) {
   state_->operators[std::move(name)] = std::make_shared<const NativeOperator>(std::move(op));
 }
 
-Executable Engine::compile(const Plan& plan, const Values& values) {
+Executable Engine::compile(const Plan& plan, const Values& values, Code code) {
+  const jit::Wait wait = code == Code::when_ready ? jit::Wait::not_at_all : jit::Wait::until_compiled;
   CompileTimes times;
   StepClock clock(times);
   transport::Transport& transport = *state_->transport;
@@ -137,7 +138,7 @@ Executable Engine::compile(const Plan& plan, const Values& values) {
   std::optional<Program> program;
   if (found.alike) {
     bound.bound.groups = found.alike->runner.program().bound.groups;
-    program.emplace(make_program(bound.bound, found.alike->runner.program().schedule, state_->operators));
+    program.emplace(make_program(bound.bound, found.alike->runner.program().schedule, state_->operators, wait));
     clock.done("kernels");
   } else {
     const auto all_places = agree(transport, failure ? std::vector<Fact>{} : uniform_facts(bound.bound, plan.digest()),
@@ -147,7 +148,7 @@ Executable Engine::compile(const Plan& plan, const Values& values) {
     Schedule schedule = state_->make_schedule(bound.bound, failure);
     clock.done("analysis and schedule");
     try {
-      if (!failure) program.emplace(make_program(bound.bound, std::move(schedule), state_->operators));
+      if (!failure) program.emplace(make_program(bound.bound, std::move(schedule), state_->operators, wait));
     } catch (const std::exception&) {
       failure = std::current_exception();
     }

@@ -27,6 +27,11 @@ void Executable::State::bind(std::size_t b, std::byte* memory, std::size_t bytes
             "plan {}: buffer `{}` has {} elements of {} bytes on rank {}, {} bytes; memory of {} bytes was given",
             plan().name, buffer.name, layout.extent, buffer.type.size_bytes, runner.program().schedule.rank, needed,
             bytes));
+  if (!values.contents[b].empty())
+    throw PlanError("KP-B027",
+                    fmt::format("plan {}: buffer `{}` is fixed and its contents were given to compile; it is "
+                                "not bound, and other contents are another compile",
+                                plan().name, buffer.name));
   if (runner.is_started())
     throw PlanError("KP-B023", fmt::format("plan {}: buffer `{}` cannot be bound during a run; wait() first",
                                            plan().name, buffer.name));
@@ -81,7 +86,7 @@ void Executable::State::check_bindings() {
 void Executable::State::reset() {
   Program& program = runner.program();
   program.bound.state.parameters = values.bound.state.parameters;
-  runner.parameters_changed();
+  runner.parameters_changed(/*is_set=*/false);
   for (std::size_t b = 0; b < plan().buffers.size(); ++b) {
     auto& contents = values.contents[b];
     runner.memory()[b] = {};
@@ -138,7 +143,7 @@ void Executable::set(std::string_view name, const Value& value) {
                     fmt::format("plan {}: parameter `{}` cannot be set during a run; wait() first", plan.name, name));
   state_->runner.program().bound.state.parameters[static_cast<std::size_t>(p)] =
       scalar_value(value, parameter.type, plan.name, parameter.name);
-  state_->runner.parameters_changed();
+  state_->runner.parameters_changed(/*is_set=*/parameter.is_uniform);
 }
 
 void Executable::start() {

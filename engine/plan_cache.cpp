@@ -31,7 +31,7 @@ std::string PlanCache::key_of(const Plan& plan, const Values& values) {
     }
     const XXH128_hash_t hash = XXH3_128bits(value.bytes().data(), value.bytes().size());
     const std::uint64_t size = value.bytes().size();
-    out += static_cast<char>(16 + static_cast<int>(value.array_type()));
+    out += static_cast<char>(value.is_records() ? 15 : 16 + static_cast<int>(value.array_type()));
     out.append(reinterpret_cast<const char*>(&hash), sizeof hash);
     out.append(reinterpret_cast<const char*>(&size), sizeof size);
   }

@@ -1,171 +1,246 @@
-// How it works: a map from a spec's key to the live code made for it, held weakly, so that the code goes with its
-// last kernel. A hit takes the map's lock only. Misses take the generator's lock first and look again, so that
-// of several threads with the same spec one compiles it; all misses of one call become one batch.
+// How it works: a map from a spec's key to what equal kernels share, held weakly, so that code goes with its last
+// kernel. Each entry is at one stage; whoever moves it to `making`, a waiting call or the background, makes the code
+// of all that it moved as one batch, without the map's lock, and the others wait for the stage to change.
 #include "jit/compiler.hpp"
 
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
-#include "jit/plugin_loader.hpp"
-#include "kplan/error.hpp"
+#include "jit/background.hpp"
+#include "jit/code_maker.hpp"
+#include "jit/settings.hpp"
 
 namespace kplan::jit {
 namespace {
 
-/// The plugin, opened on the first use, and the lock that lets one thread at a time into it.
-struct Generator {
-  std::mutex mutex;
-  std::once_flag opened;
-  LoadedPlugin plugin;
+using Stage = KernelCode::Stage;
+using Codes = std::vector<std::shared_ptr<KernelCode>>;
 
-  const CodeGenerator* get() {
-    std::call_once(opened, [this] { plugin = load_plugin(); });
-    return plugin.generator;
-  }
-};
-
-/// Never destroyed: kernels may outlive every static object.
-Generator& generator() {
-  static auto* const the = new Generator;
-  return *the;
-}
-
-/// The machine code of one batch; freed with its last kernel.
-struct Batch {
-  void* handle = nullptr;
-  Batch() = default;
-  Batch(const Batch&) = delete;
-  Batch& operator=(const Batch&) = delete;
-  ~Batch() {
-    if (handle == nullptr) return;
-    std::lock_guard lock(generator().mutex);
-    generator().get()->release(handle);
-  }
-};
-
-/// What a kernel shares with its equals: the spec as first seen and its function in a batch.
-struct Code {
-  std::shared_ptr<const KernelSpec> spec;
-  std::shared_ptr<const Batch> batch;
-  KernelFunction function = nullptr;
-};
-
-[[noreturn]] void fail(const PluginFailure& failure) { throw CompilerError(failure.code, failure.message); }
+/// Kernels become compiled in the background so many at a time.
+constexpr std::size_t background_batch = 32;
 
 }  // namespace
 
 struct Compiler::State {
   std::mutex mutex;
-  std::unordered_map<std::string, std::weak_ptr<const Code>> cache;
+  std::condition_variable changed;  ///< some stage
+  std::unordered_map<std::string, std::weak_ptr<KernelCode>> cache;
   std::size_t sweep_at = 1024;
+  std::deque<std::weak_ptr<KernelCode>> queue;
+  Statistics statistics;
+  CodeMaker maker;
+  Background background{[this] { return work(); }};
+  bool stops_at_exit = false;
 
-  std::shared_ptr<const Code> find(const std::string& key) {
-    const auto it = cache.find(key);
-    return it == cache.end() ? nullptr : it->second.lock();
+  State() { install_fork_handlers(); }
+
+  /// What the key's kernels share, made if it is not there.
+  std::shared_ptr<KernelCode> find_or_add(const KernelSpec& spec) {
+    std::string key = spec.key();
+    std::weak_ptr<KernelCode>& known = cache[std::move(key)];
+    std::shared_ptr<KernelCode> code = known.lock();
+    if (code != nullptr) {
+      ++statistics.from_memory;
+      return code;
+    }
+    check(spec);
+    known = code = std::make_shared<KernelCode>(spec);
+    if (settings().is_off) code->stage = Stage::made;
+    return code;
   }
 
-  void add(const std::string& key, const std::shared_ptr<const Code>& code) {
-    cache[key] = code;
+  /// Forgets kernels that are gone, now and then.
+  void sweep() {
     if (cache.size() < sweep_at) return;
     std::erase_if(cache, [](const auto& entry) { return entry.second.expired(); });
     sweep_at = 2 * cache.size() + 1024;
   }
 
-  /// Fills `out` where the cache knows the key; returns the indices of the others. Equal specs of one call are listed
-  /// once.
-  std::vector<std::size_t> look_up(const std::vector<std::string>& keys,
-                                   std::vector<std::shared_ptr<const Code>>& out) {
-    std::vector<std::size_t> missing;
-    std::unordered_map<std::string_view, std::size_t> seen;
-    std::lock_guard lock(mutex);
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (!out[i]) out[i] = find(keys[i]);
-      if (!out[i] && seen.emplace(keys[i], i).second) missing.push_back(i);
+  /// Makes the code of what is at stage `making`, and sets the stages; nothing is locked meanwhile. Returns the first
+  /// failure.
+  std::optional<CompilerError> make(const Codes& codes, Urgency urgency) {
+    std::vector<const KernelSpec*> specs;
+    for (const auto& code : codes) specs.push_back(&code->spec);
+    const bool may_drop = urgency == Urgency::background;
+    const auto is_wanted = [&](std::size_t i) {
+      return !may_drop || (!background.is_stopping() && codes[i].use_count() > 1);
+    };
+    Statistics spent;
+    std::vector<MadeCode> made(codes.size());
+    try {
+      made = maker.make(specs, urgency, is_wanted, spent);
+    } catch (const std::exception& error) {  // no memory: whoever waits must hear of it
+      for (MadeCode& m : made) m.failure = CompilerError("KP-C004", std::string("while making code: ") + error.what());
     }
-    return missing;
+    std::optional<CompilerError> failure;
+    std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      codes[i]->stage = made[i].failure ? Stage::failed : made[i].is_unwanted ? Stage::asked : Stage::made;
+      if (made[i].code.function() != nullptr) codes[i]->set_compiled(std::move(made[i].code));
+      if (made[i].is_unwanted) drop(codes[i], spent);
+      if (!made[i].failure) continue;
+      ++spent.failed;
+      spent.last_failure = made[i].failure->what();
+      if (!failure) failure = made[i].failure;
+    }
+    statistics += spent;
+    changed.notify_all();
+    return failure;
+  }
+
+  /// What nobody wanted is dropped, unless somebody does by now.
+  void drop(const std::shared_ptr<KernelCode>& code, Statistics& spent) {
+    if (background.is_stopping() || code.use_count() == 1) {
+      ++spent.dropped;
+      return;
+    }
+    code->stage = Stage::queued;
+    queue.push_back(code);
+  }
+
+  /// Takes the codes through `making`, or waits for who does. Errors: CompilerError.
+  void wait_for(const Codes& codes) {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      Codes mine;
+      mine.reserve(codes.size());
+      bool is_made = true;
+      for (const auto& code : codes) {
+        is_made = is_made && code->stage == Stage::made;
+        if (code->stage == Stage::made || code->stage == Stage::making) continue;
+        code->stage = Stage::making;
+        mine.push_back(code);
+      }
+      if (is_made) return;
+      if (mine.empty()) {
+        changed.wait(lock);
+        continue;
+      }
+      lock.unlock();
+      if (const auto failure = make(mine, Urgency::somebody_waits)) throw *failure;
+      lock.lock();
+    }
+  }
+
+  /// Hands what nobody works on to the background.
+  void enqueue(const Codes& codes) {
+    bool is_new = false;
+    for (const auto& code : codes) {
+      if (code->stage != Stage::asked) continue;
+      code->stage = Stage::queued;
+      queue.push_back(code);
+      is_new = true;
+    }
+    if (!is_new) return;
+    // Registered late, so that it is among the first things done at exit.
+    if (!std::exchange(stops_at_exit, true)) std::atexit([] { instance().state_->background.stop(); });
+    background.wake();
+  }
+
+  /// The background's work: one batch. False when the queue is empty.
+  bool work() {
+    Codes batch;
+    {
+      std::lock_guard lock(mutex);
+      while (!queue.empty() && batch.size() < background_batch) {
+        std::shared_ptr<KernelCode> code = queue.front().lock();
+        queue.pop_front();
+        if (code == nullptr) {
+          ++statistics.dropped;
+        } else if (code->stage == Stage::queued) {
+          code->stage = Stage::making;
+          batch.push_back(std::move(code));
+        }
+      }
+    }
+    if (batch.empty()) return false;
+    make(batch, Urgency::background);
+    return true;
+  }
+
+  // Around a fork nothing is held that the child would wait for, and no code is being written. In the child, what other
+  // threads were making is asked for anew.
+  static void install_fork_handlers() {
+    Generator::instance(), CodeArena::instance();  // there before any thread that may be making them at a fork
+    pthread_atfork(
+        [] {
+          State& state = *instance().state_;
+          state.mutex.lock();
+          state.background.before_fork();
+          Generator::instance().before_fork();
+          CodeArena::instance().before_fork();
+        },
+        [] { after_fork(false); }, [] { after_fork(true); });
+  }
+
+  static void after_fork(bool is_child) {
+    State& state = *instance().state_;
+    CodeArena::instance().after_fork();
+    Generator::instance().after_fork(is_child);
+    state.background.after_fork(is_child);
+    if (is_child) {
+      new (&state.changed) std::condition_variable;
+      state.queue.clear();
+      for (auto& [key, known] : state.cache) {
+        const auto code = known.lock();
+        if (code != nullptr && (code->stage == Stage::making || code->stage == Stage::queued))
+          code->stage = Stage::asked;
+      }
+    }
+    state.mutex.unlock();
   }
 };
 
-Compiler::Compiler() : state_(std::make_unique<State>()) {}
-Compiler::~Compiler() = default;
-
+/// Never destroyed: kernels may outlive every static object.
 Compiler& Compiler::instance() {
   static auto* const the = new Compiler;
   return *the;
 }
 
-namespace {
+Compiler::Compiler() : state_(std::make_unique<State>()) {}
+Compiler::~Compiler() = default;
 
-/// Compiles the missing specs as one batch; without a generator the codes have no function.
-std::vector<std::shared_ptr<const Code>> make(std::span<const KernelSpec> specs,
-                                              const std::vector<std::size_t>& missing) {
-  std::vector<std::shared_ptr<const KernelSpec>> owned;
-  std::vector<const KernelSpec*> pointers;
-  for (std::size_t i : missing) {
-    check(specs[i]);
-    owned.push_back(std::make_shared<const KernelSpec>(specs[i]));
-    pointers.push_back(owned.back().get());
+std::vector<Kernel> Compiler::compile(std::span<const KernelSpec> specs, Wait wait) {
+  Codes codes;
+  codes.reserve(specs.size());
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->statistics.asked += specs.size();
+    for (const KernelSpec& spec : specs) codes.push_back(state_->find_or_add(spec));
+    state_->sweep();
+    if (wait == Wait::not_at_all && !settings().always_waits) state_->enqueue(codes);
   }
-  std::vector<KernelFunction> functions(missing.size(), nullptr);
-  std::shared_ptr<Batch> batch;
-  if (const CodeGenerator* plugin = generator().get()) {
-    PluginFailure failure;
-    batch = std::make_shared<Batch>();
-    batch->handle = plugin->compile(pointers.data(), pointers.size(), functions.data(), &failure);
-    if (batch->handle == nullptr) fail(failure);
-  }
-  std::vector<std::shared_ptr<const Code>> out;
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    out.push_back(std::make_shared<const Code>(Code{owned[i], batch, functions[i]}));
-  }
-  return out;
-}
-
-}  // namespace
-
-std::vector<Kernel> Compiler::compile(std::span<const KernelSpec> specs) {
-  std::vector<std::string> keys;
-  for (const KernelSpec& spec : specs) keys.push_back(spec.key());
-  std::vector<std::shared_ptr<const Code>> codes(specs.size());
-  if (!state_->look_up(keys, codes).empty()) {
-    // Declared before the lock: where these are a batch's last owners, releasing it takes the lock again.
-    std::vector<std::shared_ptr<const Code>> made;
-    std::lock_guard generating(generator().mutex);
-    const std::vector<std::size_t> missing = state_->look_up(keys, codes);
-    if (!missing.empty()) {
-      made = make(specs, missing);
-      std::lock_guard lock(state_->mutex);
-      for (std::size_t i = 0; i < missing.size(); ++i) state_->add(keys[missing[i]], made[i]);
-    }
-    state_->look_up(keys, codes);
-  }
-  std::vector<Kernel> kernels(specs.size());
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    kernels[i].spec_ = codes[i]->spec;
-    kernels[i].function_ = codes[i]->function;
-    kernels[i].code_ = std::move(codes[i]);
-  }
+  if (wait == Wait::until_compiled || settings().always_waits) state_->wait_for(codes);
+  std::vector<Kernel> kernels;
+  kernels.reserve(codes.size());
+  for (auto& code : codes) kernels.push_back(Kernel(std::move(code)));
   return kernels;
 }
 
 std::string Compiler::listing(const KernelSpec& spec, Listing what) {
   check(spec);
-  const CodeGenerator* plugin = generator().get();
-  if (plugin == nullptr) throw CompilerError("KP-C001", "no code generator: " + why_not());
-  PluginFailure failure;
-  std::lock_guard lock(generator().mutex);
-  char* text = plugin->listing(&spec, what == Listing::ir ? 0 : 1, &failure);
-  if (text == nullptr) fail(failure);
-  std::string out = text;
-  plugin->free_text(text);
-  return out;
+  return Generator::instance().listing(spec, what == Listing::ir ? 0 : 1);
 }
 
-bool Compiler::is_available() { return generator().get() != nullptr; }
+bool Compiler::is_available() {
+  return Generator::instance().is_available() && CodeArena::instance().why_not().empty();
+}
 
 std::string Compiler::why_not() {
-  generator().get();
-  return generator().plugin.why_not;
+  return Generator::instance().is_available() ? CodeArena::instance().why_not() : Generator::instance().why_not();
+}
+
+Statistics Compiler::statistics() {
+  std::lock_guard lock(state_->mutex);
+  Statistics out = state_->statistics;
+  out.plugin_load_us = Generator::instance().load_us();
+  return out;
 }
 
 }  // namespace kplan::jit

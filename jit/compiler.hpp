@@ -1,14 +1,15 @@
 #pragma once
-// The compiler service of one process: specs in, callable kernels out, each spec compiled once while anyone
-// holds its kernel. The code generator (LLVM ORC) lives in a plugin that is opened on the first miss; where it
-// is missing or KPLAN_JIT=off, kernels run through the interpreter of the same spec.
+// The compiler service of one process: specs in, callable kernels out, each spec compiled once while anyone holds its
+// kernel. Machine code comes from the disk cache or from the code generator (LLVM), a plugin that is opened when
+// neither memory nor disk has a spec. Until it is there, and where there can be none, kernels run precompiled.
 
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "jit/kernel_spec.hpp"
+#include "jit/kernel_code.hpp"
+#include "jit/statistics.hpp"
 
 namespace kplan::jit {
 
@@ -16,21 +17,22 @@ namespace kplan::jit {
 class Kernel {
  public:
   Kernel() = default;
-  /// Thread-safe; allocates nothing. Returns what `KernelFunction` returns.
-  std::uint64_t operator()(const KernelArguments& arguments) const {
-    return function_ ? function_(&arguments) : interpret(*spec_, arguments);
-  }
-  bool is_compiled() const { return function_ != nullptr; }
-  const KernelSpec& spec() const { return *spec_; }
+  /// Thread-safe; takes no lock and allocates nothing. Returns what `KernelFunction` returns.
+  std::uint64_t operator()(const KernelArguments& arguments) const { return code_->run(arguments); }
+  /// Whether calls run machine code made for the spec; may become true at any time.
+  bool is_compiled() const { return code_ != nullptr && code_->is_compiled(); }
+  const KernelSpec& spec() const { return code_->spec; }
 
  private:
   friend class Compiler;
-  std::shared_ptr<const KernelSpec> spec_;
-  std::shared_ptr<const void> code_;
-  KernelFunction function_ = nullptr;
+  explicit Kernel(std::shared_ptr<const KernelCode> code) : code_(std::move(code)) {}
+  std::shared_ptr<const KernelCode> code_;
 };
 
 enum class Listing { ir, assembly };
+
+/// Whether `compile` returns when all kernels are compiled, or at once.
+enum class Wait { until_compiled, not_at_all };
 
 /// The process's compiler. Thread-safe.
 class Compiler {
@@ -38,17 +40,25 @@ class Compiler {
   /// The one of this process.
   static Compiler& instance();
 
-  /// Kernels for the specs, in their order; equal specs share code. Errors: CompilerError when the generator
-  /// fails. Cost: milliseconds for each spec not seen before, a hash look-up otherwise.
-  std::vector<Kernel> compile(std::span<const KernelSpec> specs);
+  /// Kernels for the specs, in their order; equal specs share code.
+  /// `until_compiled`: machine code is there on return, where it can be had at all. Errors: CompilerError when the
+  /// generator fails, also for a spec that it failed on in the background. Cost: for each spec less than a microsecond
+  /// when somebody holds its kernel, ten from disk, half a millisecond from the generator.
+  /// `not_at_all`: kernels run precompiled until a background thread has found or made their machine code; what
+  /// fails there stays precompiled. No file is touched. Cost: microseconds. KPLAN_JIT=wait makes it wait all the same.
+  std::vector<Kernel> compile(std::span<const KernelSpec> specs, Wait wait = Wait::until_compiled);
 
   /// What would be generated for the spec: LLVM IR, or assembly of this machine. Errors: CompilerError when there is no
   /// code generator.
   std::string listing(const KernelSpec& spec, Listing what);
 
-  /// False when KPLAN_JIT=off or the plugin cannot be opened; `why_not` says which.
+  /// False when KPLAN_JIT=off, the plugin cannot be opened or executable memory is forbidden; `why_not` says which.
+  /// Opens the plugin.
   bool is_available();
   std::string why_not();
+
+  /// What was done so far, and what it took.
+  Statistics statistics();
 
  private:
   Compiler();

@@ -108,8 +108,8 @@ struct KernelArguments {
 /// target's contents are not specified.
 using KernelFunction = std::uint64_t (*)(const KernelArguments*);
 
-/// Runs a spec without compiling it, element by element, in the nest's order: the oracle of compiled kernels and the
-/// fallback where code cannot be made. Same result as `KernelFunction`.
+/// Runs a spec element by element, in the nest's order: the oracle of compiled and precompiled kernels. Same result as
+/// `KernelFunction`.
 std::uint64_t interpret(const KernelSpec& spec, const KernelArguments& arguments);
 
 }  // namespace kplan::jit

@@ -1,6 +1,6 @@
 #pragma once
 // The C interface between the compiler service and the code generator's plugin. Both are built from one source
-// tree, so specs cross it by address; the sizes in the request keep a plugin of another build out.
+// tree, so specs cross it by address; the identity in the request keeps a plugin of another build out.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace kplan::jit {
 
-inline constexpr std::uint32_t plugin_version = 1;
+inline constexpr std::uint32_t plugin_version = 2;
 inline constexpr const char* plugin_symbol = "kplan_code_generator";
 
 /// Why a call of the plugin failed; `code` is empty when it did not.
@@ -18,16 +18,23 @@ struct PluginFailure {
   char message[1012] = {};
 };
 
-/// What the plugin can do. Not thread-safe: the compiler service makes one call at a time.
+/// A kernel's code as CodeImage reads it, freed with `free`; and the nanoseconds that each step of making it took.
+struct GeneratedCode {
+  std::byte* image = nullptr;
+  std::size_t bytes = 0;
+  std::uint64_t emission = 0;  ///< of LLVM IR
+  std::uint64_t codegen = 0;   ///< of machine code
+  std::uint64_t linking = 0;
+};
+
+/// What the plugin can do. Not thread-safe: the compiler service makes one call at a time. The plugin keeps nothing of
+/// a kernel between calls.
 struct CodeGenerator {
-  /// Compiles the specs into one batch and writes their functions; returns the batch, or null on failure.
-  void* (*compile)(const KernelSpec* const* specs, std::size_t count, KernelFunction* functions,
-                   PluginFailure* failure);
-  /// Frees the code of a batch.
-  void (*release)(void* batch);
-  /// IR (0) or assembly (1) of the spec; null on failure. The text is freed with `free_text`.
+  /// False on failure.
+  bool (*generate)(const KernelSpec* spec, GeneratedCode* out, PluginFailure* failure);
+  /// IR (0) or assembly (1) of the spec; null on failure. Freed with `free`.
   char* (*listing)(const KernelSpec* spec, int what, PluginFailure* failure);
-  void (*free_text)(char* text);
+  void (*free)(void* memory);
 };
 
 struct PluginRequest {
@@ -35,6 +42,7 @@ struct PluginRequest {
   std::uint32_t spec_bytes = sizeof(KernelSpec);
   std::uint32_t instruction_bytes = sizeof(Instruction);
   std::uint32_t arguments_bytes = sizeof(KernelArguments);
+  const char* identity;  ///< generator_identity of the service's build
 };
 
 /// The one function that the plugin exports, under the name `plugin_symbol`. Null when the request is of another build,

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "generator_identity.hpp"
+
 #ifndef KPLAN_PLUGIN_BUILD_DIR
 #define KPLAN_PLUGIN_BUILD_DIR ""
 #endif
@@ -53,7 +55,7 @@ LoadedPlugin open(const std::string& path) {
   }
   const auto entry = reinterpret_cast<PluginEntry>(dlsym(library, plugin_symbol));
   PluginFailure failure;
-  const PluginRequest request;
+  const PluginRequest request{.identity = generator_identity};
   if (entry != nullptr) out.generator = entry(&request, &failure);
   if (out.generator == nullptr) {
     out.why_not = path + ": " + (entry == nullptr ? "is not a code generator of kplan" : failure.message);
@@ -66,10 +68,6 @@ LoadedPlugin open(const std::string& path) {
 
 LoadedPlugin load_plugin() {
   LoadedPlugin out;
-  if (const char* jit = std::getenv("KPLAN_JIT"); jit != nullptr && std::string_view(jit) == "off") {
-    out.why_not = "KPLAN_JIT=off";
-    return out;
-  }
   std::string reasons;
   for (const std::string& path : places()) {
     out = open(path);

@@ -13,7 +13,7 @@ struct LoadedPlugin {
   std::string why_not;
 };
 
-/// Looks at KPLAN_JIT and KPLAN_PLUGIN, then next to the library that holds this code, then in the build tree. Cost:
+/// Looks at KPLAN_PLUGIN, then next to the library that holds this code, then in the build tree. Cost:
 /// milliseconds.
 LoadedPlugin load_plugin();
 

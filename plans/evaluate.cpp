@@ -34,7 +34,11 @@ ScalarValue evaluate_element(const Expr& e, const EvaluationContext& context) {
   }
   const std::byte* contents = context.state->contents[id];
   if (!contents)
-    fault("KP-B010", fmt::format("the contents of buffer `{}` are needed here and were not given", e.name), e.span);
+    fault("KP-B010",
+          fmt::format("the contents of buffer `{}` are needed here and were not given; give them with the values of "
+                      "the plan, or by --data",
+                      e.name),
+          e.span);
   return ScalarValue::load(e.type,
                            contents + static_cast<std::size_t>(offset) * e.element_bytes + e.field_offset_bytes);
 }
@@ -229,7 +233,11 @@ SetValues::SetValues(const Set& set, const EvaluationContext& context, Span span
       const Expr& e = *set.buffer;
       const std::byte* contents = context.state->contents[static_cast<std::size_t>(e.id)];
       if (!contents)
-        fault("KP-B010", fmt::format("the contents of buffer `{}` are needed here and were not given", e.name), e.span);
+        fault("KP-B010",
+              fmt::format("the contents of buffer `{}` are needed here and were not given; give them with the values "
+                          "of the plan, or by --data",
+                          e.name),
+              e.span);
       for (const std::int64_t offset : select(e, context))
         values_.push_back(ScalarValue::load(e.type, contents + static_cast<std::size_t>(offset) * e.element_bytes +
                                                         e.field_offset_bytes)

@@ -27,4 +27,12 @@ std::chrono::nanoseconds timeout_from_environment() {
   return std::chrono::nanoseconds(std::llround(seconds * 1e9));
 }
 
+bool node_path_from_environment() {
+  const char* text = std::getenv("KPLAN_NODE");
+  if (text == nullptr || std::string_view(text) == "on") return true;
+  if (std::string_view(text) == "off") return false;
+  throw PlanError(codes::bad_node, "the environment variable KPLAN_NODE is `" + std::string(text) +
+                                       "`; set it to `on` or `off`, or unset it for `on`");
+}
+
 }  // namespace kplan::transport

@@ -71,7 +71,14 @@ bool fold_list(Piece& p) {
   return true;
 }
 
-/// Moves the outermost dimension into the list.
+}  // namespace
+
+std::int64_t Piece::block_elements() const {
+  std::int64_t out = 1;
+  for (const std::int64_t c : counts) out *= c;
+  return out;
+}
+
 void unfold_dimension(Piece& p) {
   const std::int64_t count = p.counts[0];
   for (Track& t : p.tracks) {
@@ -84,14 +91,6 @@ void unfold_dimension(Piece& p) {
   }
   p.list_length *= count;
   drop_dimension(p, 0);
-}
-
-}  // namespace
-
-std::int64_t Piece::block_elements() const {
-  std::int64_t out = 1;
-  for (const std::int64_t c : counts) out *= c;
-  return out;
 }
 
 void simplify(Piece& p) {

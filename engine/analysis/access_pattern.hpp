@@ -30,6 +30,9 @@ struct Piece {
 inline constexpr std::size_t most_piece_dimensions = 7;
 void simplify(Piece& piece);
 
+/// Moves the outermost dimension into the list.
+void unfold_dimension(Piece& piece);
+
 /// Appends `next` to the pieces, as part of the last one where the blocks have the same shape.
 void append(std::vector<Piece>& pieces, Piece next);
 

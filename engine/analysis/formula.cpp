@@ -161,14 +161,6 @@ void Formula::values_at(const Box& box, const std::vector<std::int64_t>& indices
   }
 }
 
-bool Formula::may_divide_by_zero(const Expr& e, const Box& box) const {
-  if (is_single(e, box)) return false;  // evaluated as it is
-  if (e.kind == ExprKind::operation && divides(e.operation) && is_integral(e) &&
-      guarded_range(*e.operands[1], box).contains(0))
-    return true;
-  return std::ranges::any_of(e.operands, [&](const ExprPtr& o) { return may_divide_by_zero(*o, box); });
-}
-
 StridedInterval Formula::guarded_range(const Expr& e, const Box& box) const {
   try {
     return range_of(e, box);
@@ -242,6 +234,96 @@ StridedInterval Formula::operation_range(const Expr& e, const Box& box) const {
 StridedInterval Formula::element_range(const Expr& e, const Box& box) const {
   if (!is_integral(e)) return StridedInterval::unknown();
   if (is_single(e, box)) return StridedInterval::single(exact(e, box).as_integer());
+  const StridedInterval hull = hull_of(e);
+  if (!hull.is_single() || is_surely_inside(e, box)) return hull;
+  // One value, but perhaps not in every environment: a subscript outside is for evaluation to find.
+  return hull.lo == INT64_MAX ? StridedInterval::unknown() : StridedInterval::between(hull.lo, hull.lo + 1);
+}
+
+/// Whether no subscript can be outside the buffer in any environment of the box.
+bool Formula::is_surely_inside(const Expr& e, const Box& box) const {
+  const Layout& layout = knowing_.state->layouts[static_cast<std::size_t>(e.id)];
+  for (std::size_t d = 0; d < e.subscripts.size(); ++d) {
+    if (e.subscripts[d].is_slice) return false;
+    const StridedInterval at = guarded_range(*e.subscripts[d].lo, box);
+    if (at.lo < 0 || at.hi >= layout.shape[d]) return false;
+  }
+  return true;
+}
+
+bool Formula::is_safe(const Expr& e, const Box& box) const {
+  const auto all = [&](const auto& parts) {
+    return std::ranges::all_of(parts, [&](auto* p) { return is_safe(*p, box); });
+  };
+  switch (e.kind) {
+    case ExprKind::element: {
+      std::vector<const Expr*> parts;
+      for (const Subscript& s : e.subscripts)
+        for (const auto* part : {&s.lo, &s.hi, &s.step})
+          if (*part) parts.push_back(part->get());
+      return knowing_.state->contents[static_cast<std::size_t>(e.id)] && all(parts) && is_surely_inside(e, box);
+    }
+    case ExprKind::logical_and:
+    case ExprKind::conditional:
+      return is_safe(*e.operands[0], box) && is_safe_where(*e.operands[0], *e.operands[1], box) &&
+             (e.kind == ExprKind::logical_and || is_safe(*e.operands[2], box));
+    case ExprKind::logical_or: return is_safe(*e.operands[0], box) && is_safe(*e.operands[1], box);
+    case ExprKind::operation:
+      return std::ranges::all_of(e.operands, [&](const ExprPtr& o) { return is_safe(*o, box); }) &&
+             is_safe_operation(e, box);
+    default: return true;
+  }
+}
+
+/// The same where `condition` holds.
+bool Formula::is_safe_where(const Expr& condition, const Expr& e, const Box& box) const {
+  Box part = box;
+  return !narrow_true(condition, part) || is_safe(e, part);
+}
+
+/// Whether the operation cannot fail on values that its operands can take. Sources: apply_index, apply.
+bool Formula::is_safe_operation(const Expr& e, const Box& box) const {
+  const auto range = [&](std::size_t k) {
+    return is_integral(*e.operands[k]) ? guarded_range(*e.operands[k], box) : StridedInterval::unknown();
+  };
+  if (divides(e.operation)) {
+    if (!is_integer(e.type) || e.record) return true;
+    const StridedInterval divisor = range(1);
+    return !divisor.contains(0) && (!e.is_index || !divisor.contains(-1) || range(0).lo > INT64_MIN);
+  }
+  if (!e.is_index || e.type != Scalar::i64) return true;
+  switch (e.operation) {
+    case Operation::add:
+    case Operation::sub:
+    case Operation::mul:
+    case Operation::neg:
+      return apply_interval(e.operation, range(0), range(e.operands.size() - 1), range(0)) !=
+             StridedInterval::unknown();
+    case Operation::abs: return range(0).lo > INT64_MIN;
+    case Operation::shl: {
+      const StridedInterval value = range(0), bits = range(1);
+      return bits.lo >= 0 && bits.hi <= 63 && value.hi <= (INT64_MAX >> bits.hi) && value.lo >= (INT64_MIN >> bits.hi);
+    }
+    case Operation::shr: return range(1).lo >= 0;
+    case Operation::pow2: return range(0).lo >= 0 && range(0).hi <= 62;
+    case Operation::log2: return range(0).lo >= 1;
+    default: return true;
+  }
+}
+
+bool Formula::is_safe(const Set& s, const Box& box) const {
+  for (const auto* e : {&s.first, &s.last, &s.step, &s.buffer})
+    if (*e && !is_safe(**e, box)) return false;
+  for (const auto& e : s.elements)
+    if (!is_safe(*e, box)) return false;
+  if (s.kind != Set::Kind::range) return true;
+  const StridedInterval a = guarded_range(*s.first, box), b = guarded_range(*s.last, box);
+  const Wide width = std::max(static_cast<Wide>(b.hi) - a.lo, static_cast<Wide>(a.hi) - b.lo);
+  return width < largest_set && (!s.step || !guarded_range(*s.step, box).contains(0));
+}
+
+/// The smallest and largest of all elements.
+StridedInterval Formula::hull_of(const Expr& e) const {
   const auto known = hulls_.find(e.id);
   if (known != hulls_.end()) return known->second;
   StridedInterval hull = StridedInterval::unknown();

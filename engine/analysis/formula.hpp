@@ -56,10 +56,12 @@ class Formula {
 
   /// The values the expression can take in the box; throws EvaluationFault only where all it depends on is single.
   StridedInterval range_of(const Expr& e, const Box& box) const;
-  /// Whether a divisor in it can be zero in the box.
-  bool may_divide_by_zero(const Expr& e, const Box& box) const;
   /// Whether the expression depends on single values only.
   bool is_single(const Expr& e, const Box& box) const { return (mask_of(e) & open_mask(box)) == 0; }
+  /// Whether the expression can surely be evaluated in every environment of the box in which the clauses before it can:
+  /// no zero divisor, overflow or element outside a buffer. False where that does not show.
+  bool is_safe(const Expr& e, const Box& box) const;
+  bool is_safe(const Set& s, const Box& box) const;
   /// The variables with more than one position.
   static Mask open_mask(const Box& box);
 
@@ -91,6 +93,10 @@ class Formula {
 
  private:
   StridedInterval element_range(const Expr& e, const Box& box) const;
+  StridedInterval hull_of(const Expr& e) const;
+  bool is_surely_inside(const Expr& e, const Box& box) const;
+  bool is_safe_where(const Expr& condition, const Expr& e, const Box& box) const;
+  bool is_safe_operation(const Expr& e, const Box& box) const;
   StridedInterval operation_range(const Expr& e, const Box& box) const;
   /// The same, unknown where evaluation would fail: for what may not be evaluated at all.
   StridedInterval guarded_range(const Expr& e, const Box& box) const;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <set>
 
+#include "engine/analysis/clause_faults.hpp"
 #include "engine/analysis/enumeration.hpp"
 #include "engine/analysis/expressions.hpp"
 #include "engine/analysis/pattern_finder.hpp"
@@ -167,6 +168,7 @@ OwnHalf PatternFinder::enumerated_half() {
 }
 
 void PatternFinder::check_deciders() const {
+  check_clauses(formula_.knowing());
   for (const Reduction& r : s_.reductions) {
     const Expr& decider = s_.is_pull ? *r.receiver : *r.sender;
     const auto outside = [&](const Box& box) {

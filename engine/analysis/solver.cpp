@@ -78,8 +78,9 @@ struct Solver::Search {
       return true;
     }
     const StridedInterval a = formula.range_of(*c.set.first, box), b = formula.range_of(*c.set.last, box);
-    set.hull = StridedInterval::between(std::min(a.lo, b.lo), std::max(a.hi, b.hi));
     const StridedInterval step = c.set.step ? formula.range_of(*c.set.step, box) : StridedInterval::single(1);
+    set.hull = step.lo > 0 && a.lo <= b.hi ? StridedInterval::between(a.lo, b.hi)
+                                           : StridedInterval::between(std::min(a.lo, b.lo), std::max(a.hi, b.hi));
     return !(step.lo > 0 && a.lo > b.hi);
   }
 
@@ -88,9 +89,7 @@ struct Solver::Search {
     for (const Clause& c : s.clauses) {
       try {
         if (c.kind == ClauseKind::binding) {
-          // Used or not, it is evaluated: a divisor that may be zero is looked into.
-          formula.range_of(*c.expression, box);
-          if (formula.may_divide_by_zero(*c.expression, box)) needs |= formula.mask_of(*c.expression);
+          formula.range_of(*c.expression, box);  // used or not, it is evaluated
           continue;
         }
         if (c.kind == ClauseKind::generator) {
@@ -203,6 +202,31 @@ std::vector<Solution> Solver::solve(const Question& q) const {
     throw SolverFault{{"KP-A010", "the where-list takes more than 2^24 steps to solve",
                        s.clauses.empty() ? Span{} : s.clauses[0].span},
                       search.start(q.me)};
+  return out;
+}
+
+std::vector<std::size_t> Solver::doubtful_clauses(std::int64_t me) const {
+  const Search search(formula_);
+  const Statement& s = *formula_.knowing().statement;
+  Box box = search.start(me);
+  std::vector<std::size_t> out;
+  for (std::size_t k = 0; k < s.clauses.size(); ++k) {
+    const Clause& c = s.clauses[k];
+    const bool is_safe =
+        c.kind == ClauseKind::generator ? formula_.is_safe(c.set, box) : formula_.is_safe(*c.expression, box);
+    if (!is_safe) out.push_back(k);
+    Formula::Mask needs = 0;
+    try {
+      const bool can_pass = c.kind == ClauseKind::generator ? search.settle(c, box, needs)
+                            : c.kind == ClauseKind::filter  ? formula_.narrow_true(*c.expression, box)
+                                                            : true;
+      if (!can_pass) break;
+    } catch (const EvaluationFault&) {
+      // A set that cannot be worked out: what depends on it is in doubt, unless this clause faults already.
+      if (c.kind == ClauseKind::generator)
+        box.sets[static_cast<std::size_t>(c.variable) + 1].hull = StridedInterval::unknown();
+    }
+  }
   return out;
 }
 

@@ -39,6 +39,10 @@ class Solver {
   /// outside the group, a zero divisor, a set that is too large; KP-A010 when the where-list takes too long.
   std::vector<Solution> solve(const Question& question) const;
 
+  /// The clauses for which a look at the ranges of what they depend on does not rule out that some environment of `me`
+  /// cannot evaluate them; ascending.
+  std::vector<std::size_t> doubtful_clauses(std::int64_t me) const;
+
   /// Some environment in which `condition` holds and all filters pass: of `me`, or with no `me` of any rank. Gives up
   /// after `budget` boxes (then `is_complete` is false).
   std::optional<Box> find(const std::function<StridedInterval(const Box&)>& condition, Formula::Mask depends,

@@ -97,7 +97,7 @@ class ToldHalf {
       Segment segment;
       segment.reduction = part.reduction;
       for (const Piece& piece : part.environments)
-        if (!add_closed(k, piece, segment.pieces)) add_listed(k, piece, segment.pieces);
+        if (!add_closed(k, piece, segment.pieces)) add_listed(k, piece, notice.peer, segment.pieces);
       for (Piece& p : segment.pieces) simplify(p);
       for (const Piece& p : segment.pieces) segment.element_count += p.element_count();
       try {
@@ -247,14 +247,17 @@ class ToldHalf {
     return true;
   }
 
-  void add_listed(std::size_t k, const Piece& piece, std::vector<Piece>& out) {
+  void add_listed(std::size_t k, const Piece& piece, std::int64_t peer, std::vector<Piece>& out) {
     const NoticeLayout layout(s_, s_.reductions[k]);
     each_told(piece, [&](const std::vector<std::int64_t>& words) {
       std::vector<std::vector<std::int64_t>> bases;
       try {
         bases = select_at(k, words);
       } catch (const EvaluationFault& f) {
-        throw_fault(bound_, s_, f, text(k, words));
+        const std::string environment = text(k, words);
+        throw_fault(bound_, s_, f,
+                    fmt::format("{}{}told by rank {}", environment, environment.empty() ? "" : ", ",
+                                bound_.world_rank_of(peer)));
       }
       const std::size_t count = bases.empty() ? 1 : bases[0].size();
       for (std::size_t e = 0; e < bases.size(); ++e)

@@ -48,6 +48,20 @@ Lowering::Lowering(const BoundPlan& bound, const StatementSchedule& schedule, Sp
       specs_(specs),
       literals_(literals) {}
 
+/// The piece in one of few shapes, so that code for one run of a varying pattern serves the next: one block of elements
+/// side by side, a list of such blocks, or a list of elements. `element_bytes`: by track, 0 for numbers.
+Piece plain_shape(Piece p, const std::vector<std::int64_t>& element_bytes) {
+  constexpr std::int64_t least_block_bytes = 64;
+  bool has_blocks = !p.counts.empty();
+  for (std::size_t t = 0; t < p.tracks.size() && has_blocks; ++t)
+    has_blocks = element_bytes[t] == 0 || (p.tracks[t].strides.back() == element_bytes[t] &&
+                                           p.counts.back() * element_bytes[t] >= least_block_bytes);
+  while (p.counts.size() > (has_blocks ? 1u : 0u)) unfold_dimension(p);
+  for (Track& t : p.tracks)
+    if (t.bases.size() == 1) t.bases.assign(static_cast<std::size_t>(p.list_length), t.bases[0]);
+  return p;
+}
+
 /// One kernel being made.
 struct Lowering::Build {
   const Lowering& lowering;
@@ -79,8 +93,9 @@ struct Lowering::Build {
     jit::Stream s;
     // The message's blocks follow each other: no list is needed for them.
     const auto step = nest.list_length > 1 ? regular_step(track.bases) : std::optional<std::int64_t>(0);
-    // The step is constant in the code: where the pattern varies it is not relied on, but for lists of single elements.
-    s.is_indexed = !step || (lowering.literals_ == Literals::innermost && nest.list_length > 1 && !nest.counts.empty());
+    // The step is constant in the code: where the pattern varies, only a message's is relied on.
+    s.is_indexed = !step || (lowering.literals_ == Literals::innermost && nest.list_length > 1 &&
+                             !(kind == StreamKind::message && nest.counts.empty()));
     if (s.is_indexed) use.list = track.bases;
     else {
       use.offset_bytes = track.bases[0];
@@ -319,12 +334,21 @@ struct Lowering::Build {
   }
 };
 
+Piece Lowering::shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes) const {
+  return literals_ == Literals::innermost ? plain_shape(piece, element_bytes) : piece;
+}
+
 KernelCall Lowering::pack(const Transfer& t) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(t.reduction)];
-  Build b(*this, t.piece);
-  b.stream(StreamKind::message, -1, t.piece.tracks.back());
-  b.add_value_tracks(form, t.piece);
+  std::vector<std::int64_t> element_bytes;
+  for (const Expr* e : form.elements) element_bytes.push_back(static_cast<std::int64_t>(e->element_bytes));
+  element_bytes.resize(t.piece.tracks.size() - 1);
+  element_bytes.push_back(static_cast<std::int64_t>(r.value_type.size_bytes));
+  const Piece piece = shaped(t.piece, element_bytes);
+  Build b(*this, piece);
+  b.stream(StreamKind::message, -1, piece.tracks.back());
+  b.add_value_tracks(form, piece);
   if (form.value->kind == ExprKind::element) b.spec.copy_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
   else b.spec.outputs.push_back({0, b.value(*form.value, -1)});
   return b.finish("pack", t.reduction, true);
@@ -340,9 +364,11 @@ KernelCall Lowering::unpack(const Transfer& t) {
     call.reduction = t.reduction;
     return call;
   }
-  Build b(*this, t.piece);
-  b.stream(StreamKind::buffer, r.place->id, t.piece.tracks[0]);
-  b.right_stream = b.stream(StreamKind::message, -1, t.piece.tracks[1]);
+  const Piece piece = shaped(
+      t.piece, {static_cast<std::int64_t>(r.place->element_bytes), static_cast<std::int64_t>(r.value_type.size_bytes)});
+  Build b(*this, piece);
+  b.stream(StreamKind::buffer, r.place->id, piece.tracks[0]);
+  b.right_stream = b.stream(StreamKind::message, -1, piece.tracks[1]);
   b.value_scalar = r.value_type.scalar;
   if (t.is_assign && r.value_type == r.place_type)
     b.spec.copy_bytes = static_cast<std::int64_t>(r.place_type.size_bytes);

@@ -63,11 +63,12 @@ class Lowering {
   KernelCall pack(const Transfer& t);
   /// Reads the message and updates places.
   KernelCall unpack(const Transfer& t);
-  /// Reads values and updates places, for transfers of the same elements in the same nest.
+  /// Reads values and updates places, for transfers of the same elements in the same nest. Not for varying patterns.
   KernelCall move(const Transfer& from, const Transfer& to);
 
  private:
   struct Build;
+  Piece shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes) const;
   const BoundPlan& bound_;
   const Statement& statement_;
   const StatementSchedule& schedule_;

@@ -35,7 +35,7 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
   if (s.local_send.empty() || s.local_receive.empty()) return out;
   const Statement& statement = bound.model->statements[static_cast<std::size_t>(s.statement)];
   std::vector<Transfer> from = s.local_send[0].transfers, to = s.local_receive[0].transfers;
-  bool is_direct = !s.reads_what_it_writes && from.size() == to.size() &&
+  bool is_direct = !s.reads_what_it_writes && literals != Literals::innermost && from.size() == to.size() &&
                    std::ranges::none_of(statement.reductions, &Reduction::is_native);
   for (std::size_t k = 0; is_direct && k < from.size(); ++k)
     is_direct = from[k].reduction == to[k].reduction && match_nests(from[k].piece, to[k].piece);
@@ -141,10 +141,10 @@ void ReadyCall::set_varying(const std::vector<ScalarValue>& parameters) {
   }
 }
 
-Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operators) {
+Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operators, jit::Wait wait) {
   SpecTable table;
   std::vector<LoweredStatement> lowered = lower(bound, schedule, table);
-  const std::vector<jit::Kernel> kernels = jit::Compiler::instance().compile(table.specs());
+  const std::vector<jit::Kernel> kernels = jit::Compiler::instance().compile(table.specs(), wait);
   Program out;
   for (std::size_t k = 0; k < lowered.size(); ++k)
     out.statements.push_back(ready_statement(bound, schedule.statements[k], std::move(lowered[k]), kernels, operators));
@@ -159,8 +159,8 @@ StatementProgram make_statement_program(const BoundPlan& bound, const StatementS
                                         const NativeOperators& operators) {
   SpecTable table;
   LoweredStatement lowered = lower_statement(bound, schedule, table, Literals::innermost);
-  return ready_statement(bound, schedule, std::move(lowered), jit::Compiler::instance().compile(table.specs()),
-                         operators);
+  return ready_statement(bound, schedule, std::move(lowered),
+                         jit::Compiler::instance().compile(table.specs(), jit::Wait::not_at_all), operators);
 }
 
 void open_channels(Program& program, transport::Transport& transport, transport::Clock::time_point deadline) {

@@ -78,9 +78,9 @@ struct Program {
 
 /// Lowers a schedule and compiles its kernels; channels are opened by `open_channels`. Local. Throws CompilerError,
 /// PlanError KP-B030 for an operator that is not registered.
-Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operators);
+Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operators, jit::Wait wait);
 
-/// The same for one statement of a varying pattern, for one run: kernels that are not compiled yet are interpreted.
+/// The same for one statement of a varying pattern, for one run, which does not wait for kernels to be compiled.
 StatementProgram make_statement_program(const BoundPlan& bound, const StatementSchedule& schedule,
                                         const NativeOperators& operators);
 

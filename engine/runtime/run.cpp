@@ -18,6 +18,7 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
     : program_(std::move(program)),
       transport_(std::move(transport)),
       timeout_(timeout),
+      uniform_check_(*program_.bound.model, *transport_, Clock::now() + timeout_),
       memory_(program_.bound.model->buffers.size()) {
   for (const StatementSchedule& s : program_.schedule.statements)
     varying_.push_back(s.knowledge.is_varying ? std::make_unique<VaryingStatement>(
@@ -191,12 +192,7 @@ void Runner::finish(const std::vector<int>& phase) {
     VaryingStatement& varying = *varying_[n];
     const RunContext run = context();
     wait_until(
-        number, [&] { return varying.advance(run); },
-        [&] {
-          std::vector<Wait> out;
-          for (const int rank : varying.waits_for()) out.push_back({rank, fmt::format("rank {} to take part", rank)});
-          return out;
-        });
+        number, [&] { return varying.advance(run); }, [&] { return taking_part(varying.waits_for()); });
     varying.apply(run);
     if (!failure_) failure_ = varying.failure();
   }
@@ -205,6 +201,12 @@ void Runner::finish(const std::vector<int>& phase) {
       if (m.in_place)
         wait_until(
             number, [&] { return m.channel->is_sent(run_); }, [&] { return std::vector<Wait>{taking(m)}; });
+}
+
+std::vector<Runner::Wait> Runner::taking_part(const std::vector<int>& ranks) {
+  std::vector<Wait> out;
+  for (const int rank : ranks) out.push_back({rank, fmt::format("rank {} to take part", rank)});
+  return out;
 }
 
 Runner::Wait Runner::taking(const OutgoingMessage& m) {
@@ -234,6 +236,7 @@ void Runner::start() {
   for (std::size_t b = 0; b < memory_.size(); ++b)
     if (program_.bound.model->buffers[b].is_varying) program_.bound.state.contents[b] = memory_[b].base;
   is_started_ = true;
+  uniform_check_.begin(program_.bound);
   if (!program_.schedule.phases.empty()) begin(program_.schedule.phases[0]);
 }
 
@@ -243,6 +246,9 @@ void Runner::wait() {
     if (k > 0) begin(program_.schedule.phases[k]);
     finish(program_.schedule.phases[k]);
   }
+  wait_until(
+      0, [&] { return uniform_check_.is_complete(); }, [&] { return taking_part(uniform_check_.waits_for()); });
+  if (const auto failure = uniform_check_.result()) failure_ = failure;
   is_started_ = false;
   ++run_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));

@@ -1,6 +1,7 @@
 #pragma once
 // One run of a program: begin and finish, phase by phase.
 
+#include "engine/runtime/uniform_check.hpp"
 #include "engine/runtime/varying_statement.hpp"
 
 namespace kplan {
@@ -13,7 +14,11 @@ class Runner {
   std::vector<BoundMemory>& memory() { return memory_; }
   Program& program() { return program_; }
   const Program& program() const { return program_; }
-  void parameters_changed() { are_parameters_new_ = true; }
+  /// `is_set`: by the program, on all ranks alike where they are uniform.
+  void parameters_changed(bool is_set) {
+    are_parameters_new_ = true;
+    if (is_set) uniform_check_.note_set();
+  }
   bool is_started() const { return is_started_; }
   bool is_broken() const { return is_broken_; }
 
@@ -38,12 +43,14 @@ class Runner {
   static Wait taking(const OutgoingMessage& m);
   template <class Ready, class Waiting>
   void wait_until(int statement, const Ready& ready, const Waiting& waiting);
+  static std::vector<Wait> taking_part(const std::vector<int>& ranks);
   [[noreturn]] void fail(const char* code, const std::string& what) const;
 
   Program program_;
   std::vector<std::unique_ptr<VaryingStatement>> varying_;  ///< by statement; null where the pattern is fixed
   std::shared_ptr<transport::Transport> transport_;
   std::chrono::nanoseconds timeout_;
+  UniformCheck uniform_check_;
   std::vector<BoundMemory> memory_;
   std::uint64_t run_ = 0;
   bool is_started_ = false, are_parameters_new_ = false, is_broken_ = false;

@@ -4,10 +4,8 @@
 #include "jit/llvm/host_target.hpp"
 
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Support/TargetSelect.h>
-#include <llvm/Support/raw_ostream.h>
 
 #include <string>
 
@@ -54,6 +52,8 @@ llvm::Expected<std::unique_ptr<HostTarget>> HostTarget::create() {
   std::unique_ptr<HostTarget> out(new HostTarget);
   out->machine_ = std::move(*machine);
   out->vector_bytes_ = widest_vector(*out->machine_);
+  if (auto error = out->add_passes(out->object_passes_, out->object_stream_, llvm::CodeGenFileType::ObjectFile))
+    return error;
   return out;
 }
 
@@ -62,23 +62,25 @@ void HostTarget::prepare(llvm::Module& module) const {
   module.setDataLayout(machine_->createDataLayout());
 }
 
-llvm::Error HostTarget::generate(llvm::Module& module, llvm::SmallVectorImpl<char>& out, llvm::CodeGenFileType type) {
-  llvm::raw_svector_ostream stream(out);
-  llvm::legacy::PassManager passes;
-  if (machine_->addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true)) {
-    return llvm::createStringError("the code generator cannot write this kind of file");
-  }
-  passes.run(module);
-  return llvm::Error::success();
+llvm::Error HostTarget::add_passes(llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream& to,
+                                   llvm::CodeGenFileType type) {
+  if (!machine_->addPassesToEmitFile(passes, to, nullptr, type, /*DisableVerify=*/true)) return llvm::Error::success();
+  return llvm::createStringError("the code generator cannot write this kind of file");
 }
 
-llvm::Error HostTarget::generate_object(llvm::Module& module, llvm::SmallVectorImpl<char>& object) {
-  return generate(module, object, llvm::CodeGenFileType::ObjectFile);
+llvm::StringRef HostTarget::generate_object(llvm::Module& module) {
+  object_.clear();
+  object_passes_.run(module);
+  return {object_.data(), object_.size()};
 }
 
 llvm::Error HostTarget::generate_assembly(llvm::Module& module, llvm::SmallVectorImpl<char>& text) {
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
   machine_->Options.MCOptions.AsmVerbose = true;
-  return generate(module, text, llvm::CodeGenFileType::AssemblyFile);
+  if (auto error = add_passes(passes, stream, llvm::CodeGenFileType::AssemblyFile)) return error;
+  passes.run(module);
+  return llvm::Error::success();
 }
 
 }  // namespace kplan::jit

@@ -8,13 +8,16 @@
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
-#include "jit/llvm/code_store.hpp"
+#include "generator_identity.hpp"
 #include "jit/llvm/emit_kernel.hpp"
 #include "jit/llvm/host_target.hpp"
+#include "jit/llvm/image_linker.hpp"
 
 namespace kplan::jit {
 namespace {
@@ -23,12 +26,10 @@ struct FatalError {
   std::string reason;
 };
 
-/// Everything the plugin keeps between calls. Never destroyed.
+/// Everything the plugin keeps between calls.
 struct Session {
   std::unique_ptr<HostTarget> target;
-  std::unique_ptr<CodeStore> store;
   std::string broken;  ///< the fatal error that made this session unusable
-  bool is_exiting = false;
 };
 
 Session& session() {
@@ -53,14 +54,14 @@ void write(PluginFailure* out, const char* code, const std::string& message) {
   throw Failure{code, what + ": " + llvm::toString(std::move(error))};
 }
 
-/// Runs f; its failures are written down and give null.
+/// Runs f; its failures are written down and give null or false.
 template <class F>
 auto guarded(PluginFailure* failure, F f) -> decltype(f()) {
   Session& now = session();
   if (!now.broken.empty()) {
     write(failure, "KP-C002",
           "the code generator stopped earlier: " + now.broken + "; restart the program, or set KPLAN_JIT=off");
-    return nullptr;
+    return {};
   }
   try {
     return f();
@@ -72,17 +73,14 @@ auto guarded(PluginFailure* failure, F f) -> decltype(f()) {
   } catch (const std::exception& error) {
     write(failure, "KP-C004", std::string("while generating code: ") + error.what());
   }
-  return nullptr;
+  return {};
 }
 
-/// The kernels' module and the names of their functions.
-std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, const KernelSpec* const* specs, std::size_t count,
-                                   std::vector<std::string>& names) {
+/// A module with the kernel's function.
+std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, const KernelSpec& spec, std::string& function) {
   auto module = std::make_unique<llvm::Module>("kplan", context);
   session().target->prepare(*module);
-  for (std::size_t i = 0; i < count; ++i) {
-    names.push_back(emit_kernel(*module, *specs[i], session().target->vector_bytes())->getName().str());
-  }
+  function = emit_kernel(*module, spec, session().target->vector_bytes())->getName().str();
 #ifndef NDEBUG
   std::string complaint;
   llvm::raw_string_ostream stream(complaint);
@@ -91,55 +89,59 @@ std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, const KernelSpec*
   return module;
 }
 
-void* compile(const KernelSpec* const* specs, std::size_t count, KernelFunction* functions, PluginFailure* failure) {
-  return guarded(failure, [&]() -> void* {
+/// Nanoseconds since the last call.
+class Clock {
+ public:
+  std::uint64_t lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return static_cast<std::uint64_t>(std::chrono::nanoseconds(now - std::exchange(last_, now)).count());
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+bool generate(const KernelSpec* spec, GeneratedCode* out, PluginFailure* failure) {
+  return guarded(failure, [&] {
+    Clock clock;
     llvm::LLVMContext context;
     context.setDiscardValueNames(true);
-    std::vector<std::string> names;
-    const auto module = emit(context, specs, count, names);
-    llvm::SmallVector<char, 0> object;
-    if (auto error = session().target->generate_object(*module, object)) fail("KP-C006", "no object", std::move(error));
-    std::vector<void*> addresses;
-    auto code = session().store->add({object.data(), object.size()}, names, addresses);
-    if (!code) fail("KP-C007", "cannot link generated code", code.takeError());
-    for (std::size_t i = 0; i < count; ++i) functions[i] = reinterpret_cast<KernelFunction>(addresses[i]);
-    return new StoredCode(std::move(*code));
+    std::string function;
+    const auto module = emit(context, *spec, function);
+    out->emission = clock.lap();
+    const llvm::StringRef object = session().target->generate_object(*module);
+    out->codegen = clock.lap();
+    auto image = link_image(object, function);
+    if (!image) fail("KP-C007", "cannot link generated code", image.takeError());
+    out->image = static_cast<std::byte*>(std::malloc(image->size()));
+    if (out->image == nullptr) throw std::bad_alloc();
+    std::memcpy(out->image, image->data(), image->size());
+    out->bytes = image->size();
+    out->linking = clock.lap();
+    return true;
   });
-}
-
-void release(void* batch) {
-  std::unique_ptr<StoredCode> code(static_cast<StoredCode*>(batch));
-  if (session().is_exiting || !session().broken.empty()) {
-    (void)code.release();  // LLVM's own statics may be gone: the memory goes with the process
-    return;
-  }
-  try {
-    llvm::consumeError(session().store->remove(std::move(*code)));
-  } catch (const FatalError& fatal) {
-    session().broken = fatal.reason;
-  }
 }
 
 char* listing(const KernelSpec* spec, int what, PluginFailure* failure) {
   return guarded(failure, [&]() -> char* {
     llvm::LLVMContext context;
-    std::vector<std::string> names;
-    const auto module = emit(context, &spec, 1, names);
+    std::string function;
+    const auto module = emit(context, *spec, function);
     std::string text;
     if (what == 0) {
       llvm::raw_string_ostream stream(text);
       module->print(stream, nullptr);
     } else {
-      llvm::SmallString<0> assembly;
+      llvm::SmallVector<char, 0> assembly;
       if (auto error = session().target->generate_assembly(*module, assembly))
         fail("KP-C006", "no assembly", std::move(error));
-      text = assembly.str().str();
+      text.assign(assembly.begin(), assembly.end());
     }
     return strdup(text.c_str());
   });
 }
 
-void free_text(char* text) { std::free(text); }
+void free_memory(void* memory) { std::free(memory); }
 
 }  // namespace
 }  // namespace kplan::jit
@@ -147,23 +149,20 @@ void free_text(char* text) { std::free(text); }
 extern "C" __attribute__((visibility("default"))) const kplan::jit::CodeGenerator* kplan_code_generator(
     const kplan::jit::PluginRequest* request, kplan::jit::PluginFailure* failure) {
   using namespace kplan::jit;
-  const PluginRequest own;
+  const PluginRequest own{.identity = generator_identity};
   if (request->version != own.version || request->spec_bytes != own.spec_bytes ||
-      request->instruction_bytes != own.instruction_bytes || request->arguments_bytes != own.arguments_bytes) {
+      request->instruction_bytes != own.instruction_bytes || request->arguments_bytes != own.arguments_bytes ||
+      std::strcmp(request->identity, generator_identity) != 0) {
     write(failure, "KP-C008", "the code generator belongs to another build of kplan");
     return nullptr;
   }
-  static constexpr CodeGenerator generator{compile, release, listing, free_text};
+  static constexpr CodeGenerator generator{generate, listing, free_memory};
   return guarded(failure, [&]() -> const CodeGenerator* {
-    if (session().store) return &generator;
+    if (session().target) return &generator;
     llvm::install_fatal_error_handler(on_fatal_error);
     auto target = HostTarget::create();
     if (!target) fail("KP-C009", "cannot generate code for this machine", target.takeError());
-    auto store = CodeStore::create();
-    if (!store) fail("KP-C010", "cannot make executable memory", store.takeError());
     session().target = std::move(*target);
-    session().store = std::move(*store);
-    std::atexit([] { session().is_exiting = true; });
     return &generator;
   });
 }

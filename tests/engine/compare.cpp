@@ -108,7 +108,7 @@ void run_engine(std::shared_ptr<transport::Transport> transport, const Plan& pla
   Engine engine(std::move(transport));
   Executable executable = engine.compile(plan, values_of(plan.model(), mine));
   for (std::size_t b = 0; b < plan.model().buffers.size(); ++b)
-    executable.bind_bytes(plan.model().buffers[b].name, mine.buffers[b]);
+    if (plan.model().buffers[b].is_varying) executable.bind_bytes(plan.model().buffers[b].name, mine.buffers[b]);
   std::exception_ptr failure;
   for (int k = 0; k < runs; ++k) {
     for (const auto& [name, value] : varying_values(k, static_cast<std::size_t>(engine.rank())))

@@ -90,21 +90,22 @@ TEST_CASE("a plan that one rank knows with other private values is compiled anew
 }
 
 TEST_CASE("varying parameters are at their first values when a plan is taken from memory") {
-  const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying"}},
+  const Plan plan =
+      Plan::parse(R"json({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying"}},
     "buffers": {"a": {"type": "i64", "shape": [4]}},
     "statements": [{"communicate": "a[k]@rank <<= n @ rank where k in range(n)"}]})json");
   transport::run_local(2, [&](std::shared_ptr<transport::Transport> transport) {
-  Engine engine(std::move(transport));
-  for (int round = 0; round < 3; ++round) {
-    Executable e = engine.compile(plan, {{"n", 2}});
-    std::vector<std::int64_t> a(4, 0);
-    e.bind("a", a);
-    e.run();
-    claim(a == std::vector<std::int64_t>{2, 2, 0, 0}, "the first value is forgotten");
-    e.set("n", 3);
-    e.run();
-    claim(a == std::vector<std::int64_t>{3, 3, 3, 0}, "the new value is not taken");
-  }
+    Engine engine(std::move(transport));
+    for (int round = 0; round < 3; ++round) {
+      Executable e = engine.compile(plan, {{"n", 2}});
+      std::vector<std::int64_t> a(4, 0);
+      e.bind("a", a);
+      e.run();
+      claim(a == std::vector<std::int64_t>{2, 2, 0, 0}, "the first value is forgotten");
+      e.set("n", 3);
+      e.run();
+      claim(a == std::vector<std::int64_t>{3, 3, 3, 0}, "the new value is not taken");
+    }
   });
 }
 

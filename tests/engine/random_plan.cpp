@@ -72,6 +72,7 @@ class Drawing {
     draw_ranks(s, senders, receivers);
     draw_elements(s);
     if (chance(15)) draw_varying(s);
+    if (chance(6) && !names_.empty()) draw_fault(s);
     if (chance(20)) {
       s.group = one_of<std::string>({"half", "some", "private_group"});
       for (std::string& clause : s.clauses)
@@ -92,6 +93,23 @@ class Drawing {
     static const std::vector<std::string> exact{"min", "max", "band", "bor", "bxor", "land", "lor"};
     s.is_any_order = reductions == 1 && std::ranges::find(exact, s.reductions[0].op) != exact.end() && chance(40);
     return s;
+  }
+
+  /// A clause that cannot be evaluated in some environments, perhaps with a filter that leaves them out, before or
+  /// after.
+  void draw_fault(RandomStatement& s) {
+    const std::string of = name();
+    const std::vector<std::string> forms{
+        fmt::format("w = 12 / ({} - 1)", of), fmt::format("w = ({} * 4611686018427387904) % 7", of),
+        has("counts") ? fmt::format("w = counts[{}]", of) : fmt::format("w = 3 % {}", of)};
+    const std::string filter =
+        one_of<std::string>({of + " > 1", of + " < 2", of + " != 1", of + " >= 0 && " + of + " < 5"});
+    const int order = between(0, 2);
+    if (order == 0) s.clauses.push_back(filter);
+    s.clauses.push_back(one_of(forms));
+    names_.push_back("w");
+    if (order == 1) s.clauses.push_back(filter);
+    if (chance(30)) s.clauses.push_back("w < 6");
   }
 
   /// Names that change from run to run.

@@ -1,7 +1,9 @@
 // Patterns that only one end of a message knows, found once or at every run; groups; native operators.
+#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstring>
-#include <numeric>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
 
 #include "kplan/kplan.hpp"
 
@@ -90,7 +92,7 @@ TEST_CASE("what a sender may not write is an error on every rank when the plan i
   });
   for (const std::string& m : messages)
     CHECK_THAT(m, Catch::Contains("index 9 is outside the 4 elements of `a`") &&
-                      Catch::Contains("when p = 9, rank 0") && Catch::Contains("[KP-P052]"));
+                      Catch::Contains("when p = 9, told by rank 2, rank 0") && Catch::Contains("[KP-P052]"));
   on_ranks(3, [&](Engine& engine) {
     try {
       engine.compile(plan, {{"at", engine.rank() == 2 ? 1 : engine.rank()}});
@@ -102,6 +104,61 @@ TEST_CASE("what a sender may not write is an error on every rank when the plan i
     CHECK_THAT(m,
                Catch::Contains("element 1 of `a` on rank 0 is assigned twice: from rank 1 when p = 1 and from rank 2 "
                                "when p = 1"));
+}
+
+TEST_CASE("a subscript outside an index buffer of equal elements is found") {
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "buffers": {"y": {"type": "f64", "shape": [4]}, "at": {"type": "i32", "shape": [3], "time": "fixed"}},
+    "statements": [{"communicate": "y[at[k]]@(rank + 1) % size << sum << y[0]@rank where k in {0 ... 9}"}]})");
+  on_ranks(2, [&](Engine& engine) {
+    std::string message;
+    try {
+      engine.compile(plan, {{"at", std::vector<std::int32_t>(3)}});
+    } catch (const PlanError& e) {
+      message = e.what();
+    }
+    claim(message.find("index 3 is outside the 3 elements of `at` when k = 3") != std::string::npos, message);
+  });
+}
+
+TEST_CASE("a fixed buffer whose contents were given is not bound") {
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "buffers": {"y": {"type": "f64", "shape": [4]}, "at": {"type": "i32", "shape": [3], "time": "fixed"}},
+    "statements": [{"communicate": "y[at[k]]@rank << sum << y[0]@rank where k in {0 ... 2}"}]})");
+  on_ranks(1, [&](Engine& engine) {
+    std::vector<std::int32_t> at(3);
+    Executable e = engine.compile(plan, {{"at", at}});
+    std::string message;
+    try {
+      e.bind("at", at);
+    } catch (const PlanError& error) {
+      message = error.what();
+    }
+    claim(message.find("[KP-B027]") != std::string::npos, message);
+  });
+}
+
+TEST_CASE("fields of fixed records decide what is fetched from where") {
+  struct Ghost {
+    std::int32_t owner;
+    std::int64_t index;
+  };
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "types": {"ghost": {"fields": [{"name": "owner", "type": "i32"}, {"name": "index", "type": "i64"}]}},
+    "buffers": {"x": {"type": "f64", "shape": [10]}, "ghosts": {"type": "ghost", "shape": [3], "time": "fixed"}},
+    "statements": [{"direction": "pull", "communicate": "x[7 + k]@rank <<= x[i]@o where k in {0 ... 2}, i = ghosts[k].index, o = ghosts[k].owner"}]})");
+  on_ranks(3, [&](Engine& engine) {
+    std::vector<Ghost> ghosts;
+    for (int k = 0; k < 3; ++k) ghosts.push_back({(engine.rank() + k) % 3, 2 * k + engine.rank()});
+    Executable e = engine.compile(plan, {{"ghosts", Value::records(std::as_bytes(std::span(ghosts)))}});
+    std::vector<double> x(10);
+    for (int i = 0; i < 7; ++i) x[static_cast<std::size_t>(i)] = 10 * engine.rank() + i;
+    e.bind("x", x);
+    e.run();
+    for (int k = 0; k < 3; ++k)
+      claim(x[static_cast<std::size_t>(7 + k)] == 10 * ((engine.rank() + k) % 3) + 2 * k + engine.rank(),
+            "a ghost is wrong");
+  });
 }
 
 TEST_CASE("a varying pattern is read anew at every run") {
@@ -175,8 +232,37 @@ TEST_CASE("uniform values that differ between ranks at a run are an error that n
     } catch (const PlanError& error) {
       message = error.what();
     }
-    claim(message.find("uniform varying values differ between rank 0 and rank 1") != std::string::npos, message);
+    claim(message.find("uniform parameter `n` was set to 3 on rank 0 and to 4 on rank 1") != std::string::npos,
+          message);
+    e.set("n", 1);
+    e.run();
   });
+}
+
+TEST_CASE("a uniform parameter that only values use is compared where it is set") {
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "parameters": {"factor": {"type": "f64", "time": "varying", "default": 1}},
+    "buffers": {"a": {"type": "f64", "shape": [1]}}, "statements": [{"communicate": "a[0]@(rank + 1) % size <<= factor@rank"}]})");
+  for (const int ranks : {2, 3, 5})
+    on_ranks(ranks, [&](Engine& engine) {
+      Executable e = engine.compile(plan);
+      std::vector<double> a(1);
+      e.bind("a", a);
+      for (int run = 0; run < 20; ++run) {
+        if (run % 3 != 0) e.set("factor", 0.5 * run);
+        e.run();
+        claim(a[0] == (run == 0 ? 1 : 0.5 * (run % 3 == 0 ? run - 1 : run)), "the factor is wrong");
+      }
+      e.set("factor", engine.rank() == 1 ? 7.0 : 8.0);
+      bool has_failed = false;
+      try {
+        e.run();
+      } catch (const PlanError& error) {
+        has_failed = std::string(error.what()).find("uniform parameter `factor` was set to ") != std::string::npos;
+      }
+      // Rank 1 and its neighbours compare with one that differs.
+      claim(has_failed == (engine.rank() <= 2), "who differs is told, and nobody else");
+    });
 }
 
 TEST_CASE("statements run within groups by colour and key") {
@@ -272,4 +358,61 @@ TEST_CASE("executables in flight together may be ended in another order on every
       claim(v[static_cast<std::size_t>(other)] == 10 * engine.rank() + other, "z is wrong");
     }
   });
+}
+
+TEST_CASE("a plan is compiled and run while another is in flight") {
+  const Plan plan = Plan::parse(strided);
+  on_ranks(3, [&](Engine& engine) {
+    Executable x = engine.compile(plan, {{"stride", 2}});
+    std::vector<double> a(33, -1), b(11, engine.rank()), c(33, -1);
+    x.bind("A", a);
+    x.bind("B", b);
+    for (int run = 0; run < 10; ++run) {
+      x.start();
+      Executable y = engine.compile(plan, {{"stride", engine.rank() + 1 + run % 2}});
+      y.bind("A", c);
+      y.bind("B", b);
+      y.run();
+      x.wait();
+      for (int j = 0; j < 3; ++j)
+        claim(a[static_cast<std::size_t>(11 * j + 2)] == j && c[static_cast<std::size_t>(11 * j)] == j,
+              "an element is wrong");
+    }
+  });
+}
+
+TEST_CASE("a rank that does not start what others wait for is named within the time-out") {
+  // Both a fixed statement and a varying one.
+  for (const char* time : {"fixed", "varying"}) {
+    const Plan plan = Plan::parse(
+        std::string(
+            R"({"kplan": 1, "name": "late", "parameters": {"n": {"type": "i64", "scope": "private", "time": ")") +
+        time + R"("}}, "buffers": {"a": {"type": "i64", "shape": [4]}}, "statements": [)" +
+        R"({"name": "s", "communicate": "a[k]@(rank + 1) % size <<= k@rank where k in {0 ... n - 1}"}]})");
+    setenv("KPLAN_TIMEOUT", "0.3", 1);
+    std::string message;
+    std::atomic<bool> is_told = false;
+    on_ranks(2, [&](Engine& engine) {
+      Executable e = engine.compile(plan, {{"n", 2}});
+      std::vector<std::int64_t> a(4);
+      e.bind("a", a);
+      e.run();
+      if (engine.rank() == 0) {
+        try {
+          e.run();
+        } catch (const TransportError& error) {
+          message = error.what();
+        }
+        is_told = true;
+        return;
+      }
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (!is_told && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    });
+    unsetenv("KPLAN_TIMEOUT");
+    CHECK_THAT(message, Catch::Contains("plan late, statement s: rank 0 waits for") && Catch::Contains("rank 1") &&
+                            Catch::Contains("in run 1") && Catch::Contains("timed out after 0.3 s") &&
+                            Catch::Contains("[KP-T004]"));
+  }
 }

@@ -1,4 +1,4 @@
-// Compiled kernels against the interpreter of the same specs, on random kernels.
+// Compiled and precompiled kernels against the interpreter of the same specs, on random kernels.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
@@ -21,13 +21,14 @@ std::int64_t iterations(const RandomKernel& kernel) {
   return count;
 }
 
-/// Runs the kernel both ways on the same memory and says what differs.
-std::string difference(Arena& arena, const RandomKernel& kernel, const jit::Kernel& compiled) {
+/// Runs the kernel and the interpreter on the same memory and says what differs.
+template <class K>
+std::string difference(Arena& arena, const RandomKernel& kernel, const K& other) {
   jit::KernelArguments arguments = arena.prepare(kernel);
   const std::uint64_t expected = jit::interpret(kernel.spec, arguments);
   const auto expected_bytes = arena.target(kernel);
   arguments = arena.prepare(kernel);
-  const std::uint64_t got = compiled(arguments);
+  const std::uint64_t got = other(arguments);
   const auto bytes = arena.target(kernel);
   if (expected != 0) {
     const bool ok = got >= expected && got <= static_cast<std::uint64_t>(iterations(kernel));
@@ -43,7 +44,26 @@ std::string difference(Arena& arena, const RandomKernel& kernel, const jit::Kern
   return "";
 }
 
+/// The kernel in words, for a failure's report.
+std::string text_of(const RandomKernel& kernel) {
+  std::string out = kernel.spec.to_text() + "extents";
+  for (std::int64_t extent : kernel.extents) out += " " + std::to_string(extent);
+  out += ", strides";
+  for (std::int64_t stride : kernel.strides) out += " " + std::to_string(stride);
+  return out + ", list length " + std::to_string(kernel.list_length);
+}
+
 }  // namespace
+
+TEST_CASE("precompiled kernels do what the interpreter does, bit for bit") {
+  std::mt19937_64 random(seed());
+  Arena arena;
+  for (int i = 0; i < 5000; ++i) {
+    const RandomKernel kernel = random_kernel(random);
+    const std::string wrong = difference(arena, kernel, jit::PrecompiledKernel(kernel.spec));
+    if (!wrong.empty()) FAIL("KPLAN_SEED=" << seed() << ", kernel " << i << ": " << wrong << "\n" << text_of(kernel));
+  }
+}
 
 TEST_CASE("compiled kernels do what the interpreter does, bit for bit") {
   if (!jit::Compiler::instance().is_available()) return;
@@ -58,15 +78,11 @@ TEST_CASE("compiled kernels do what the interpreter does, bit for bit") {
     }
     const auto compiled = jit::Compiler::instance().compile(specs);
     for (std::size_t i = 0; i < kernels.size(); ++i) {
+      REQUIRE(compiled[i].is_compiled());
       const std::string wrong = difference(arena, kernels[i], compiled[i]);
       if (wrong.empty()) continue;
-      std::string numbers = "extents";
-      for (std::int64_t extent : kernels[i].extents) numbers += " " + std::to_string(extent);
-      numbers += ", strides";
-      for (std::int64_t stride : kernels[i].strides) numbers += " " + std::to_string(stride);
-      numbers += ", list length " + std::to_string(kernels[i].list_length);
       FAIL("KPLAN_SEED=" << seed() << ", batch " << batch << ", kernel " << i << ": " << wrong << "\n"
-                         << specs[i].to_text() << numbers);
+                         << text_of(kernels[i]));
     }
   }
 }

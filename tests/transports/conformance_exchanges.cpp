@@ -1,7 +1,5 @@
 // What every transport does with exchanges that follow each other, with exchanges in flight together, and with objects
 // that come and go. Run on each backend by its own on_ranks.
-#include <malloc.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -153,7 +151,7 @@ TEST_CASE("objects can be opened and closed ten thousand times without growth", 
       for (unsigned round = 0; round < 11000; ++round) {
         if (round == 1000) {
           meet(transport);
-          before = mallinfo2().uordblks;
+          before = allocated_bytes();
         }
         Correspondent own(transport);
         const int from = static_cast<int>(round) % ranks;
@@ -162,7 +160,7 @@ TEST_CASE("objects can be opened and closed ten thousand times without growth", 
         own.finish();
       }
       meet(transport);
-      const std::size_t after = mallinfo2().uordblks;
+      const std::size_t after = allocated_bytes();
       claim(after < before + 200000, "10000 objects left " + std::to_string(after - before) + " bytes behind");
     });
   }

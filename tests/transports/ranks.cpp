@@ -1,5 +1,7 @@
 #include "tests/transports/ranks.hpp"
 
+#include <malloc.h>
+
 #include <stdexcept>
 
 namespace kplan::tests {
@@ -47,6 +49,8 @@ std::unique_ptr<Channel> open_one(Transport& transport, std::size_t capacity_byt
   auto channels = transport.open(specs, soon());
   return channels.empty() ? nullptr : std::move(channels.front());
 }
+
+std::size_t allocated_bytes() { return mallinfo2().uordblks; }
 
 void meet(Transport& transport) { (void)transport.allgather("", soon()); }
 

@@ -64,6 +64,10 @@ std::vector<std::unique_ptr<Channel>> open_ring(Transport& transport, std::size_
 /// Opens one channel from rank 0 to rank 1; the other ranks get null.
 std::unique_ptr<Channel> open_one(Transport& transport, std::size_t capacity_bytes, int slots);
 
+/// What the process has allocated and not freed, by all threads. Of no use under sanitizers, which have an allocator of
+/// their own, and look for leaks themselves.
+std::size_t allocated_bytes();
+
 /// Waits until all ranks are here.
 void meet(Transport& transport);
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -85,6 +86,9 @@ int report_over(transport::Transport& transport, const Failure& agreed) {
 
 int report_together(const Failure& mine) {
   if (launch_from_environment().is_launched() && transport::has_mpi()) {
+    // What was wrong may be in these, and the message needs neither.
+    unsetenv("KPLAN_TIMEOUT");
+    unsetenv("KPLAN_NODE");
     const auto world = transport::mpi_world();
     return report_over(*world, exchange_failures(*world, mine));
   }

@@ -186,12 +186,11 @@ Values Contents::values(std::int64_t rank, std::int64_t size) const {
   std::optional<RankState> shaped;
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
     if (!is_given(b)) continue;
-    if (plan.buffers[b].type.is_record())
-      throw Unsupported("KP-D008", fmt::format("plan {}: contents of fixed records, as of `{}`, cannot be given",
-                                               plan.name, plan.buffers[b].name));
     if (!shaped) shaped = state(rank, size, known);
     const BufferMemory contents = filled(b, *shaped);
-    out.emplace_back(plan.buffers[b].name, array_value(plan.buffers[b].type.scalar, contents.bytes()));
+    const ElementType& type = plan.buffers[b].type;
+    out.emplace_back(plan.buffers[b].name,
+                     type.is_record() ? Value::records(contents.bytes()) : array_value(type.scalar, contents.bytes()));
   }
   return out;
 }

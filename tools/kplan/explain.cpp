@@ -6,13 +6,14 @@
 
 #include "tools/kplan/commands.hpp"
 #include "tools/kplan/dry_run.hpp"
+#include "tools/kplan/timing.hpp"
 
 namespace kplan::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t most_counted_ranks = 256;
+constexpr std::int64_t most_counted_ranks = 256, most_timed_ranks = 64;
 
 struct Count {
   std::int64_t messages = 0, bytes = 0;
@@ -70,7 +71,7 @@ Explanation count(const Contents& contents, std::int64_t size) {
   return out;
 }
 
-void print_json(const PlanModel& plan, const Explanation& e, std::int64_t size) {
+void print_json(const PlanModel& plan, const Explanation& e, std::int64_t size, const std::optional<Timing>& timing) {
   Json out{{"plan", plan.name}, {"ranks", size}};
   if (!e.are_all) out["sampled_ranks"] = e.ranks;
   out["statements"] = Json::array();
@@ -91,6 +92,7 @@ void print_json(const PlanModel& plan, const Explanation& e, std::int64_t size) 
             {{"rank", e.ranks[r]}, {"messages", t.by_rank[r].messages}, {"bytes", t.by_rank[r].bytes}});
     out["statements"].push_back(std::move(item));
   }
+  if (timing) out["timing"] = Json::parse(to_json(*timing));
   fmt::print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -99,7 +101,7 @@ std::string sent_text(const Count& c) {
                      c.bytes == 1 ? "" : "s");
 }
 
-void print_text(const PlanModel& plan, const Explanation& e, std::int64_t size) {
+void print_text(const PlanModel& plan, const Explanation& e, std::int64_t size, const std::optional<Timing>& timing) {
   fmt::print("{} on {} rank{}\n", plan.name, size, size == 1 ? "" : "s");
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
     const Knowledge& knowledge = e.statements[k];
@@ -114,6 +116,7 @@ void print_text(const PlanModel& plan, const Explanation& e, std::int64_t size) 
                    sent_text(e.traffic[k].by_rank[r]));
   }
   if (!e.are_all) fmt::print("\nof {} ranks these were looked at: {}\n", size, listed(e.ranks));
+  if (timing) fmt::print("{}", to_text(*timing));
 }
 
 }  // namespace
@@ -121,7 +124,12 @@ void print_text(const PlanModel& plan, const Explanation& e, std::int64_t size) 
 int explain(const Options& options) {
   const Contents contents(Plan::parse_file(options.plan_file), options);
   const Explanation explanation = count(contents, *options.ranks);
-  (options.is_json ? print_json : print_text)(contents.plan().model(), explanation, *options.ranks);
+  if (options.has_timing && *options.ranks > most_timed_ranks)
+    throw argument_error("KP-L012", fmt::format("--timing --ranks {}: at most {} ranks are timed, as threads",
+                                                *options.ranks, most_timed_ranks));
+  std::optional<Timing> timing;
+  if (options.has_timing) timing = measure_timing(contents, *options.ranks);
+  (options.is_json ? print_json : print_text)(contents.plan().model(), explanation, *options.ranks, timing);
   return exit_done;
 }
 

@@ -58,6 +58,7 @@ void add_commands(CLI::App& app, Options& o) {
   add_ranks(explain, o, "so many ranks", true);
   add_values(explain, o);
   add_json(explain, o);
+  explain.add_flag("--timing", o.has_timing, "compile it on so many threads, and say where the time goes");
 
   CLI::App& show = *app.add_subcommand("show", "print a plan as one stage of compilation sees it");
   add_plan(show, o);

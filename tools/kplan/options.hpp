@@ -20,6 +20,7 @@ struct Options {
   std::optional<std::int64_t> ranks, rank;
   std::vector<std::string> settings;  ///< name=value
   std::optional<std::string> data_file;
+  bool has_timing = false;
   bool is_json = false;
   std::string stage;                     ///< show
   std::optional<std::string> transport;  ///< run

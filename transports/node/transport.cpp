@@ -3,7 +3,6 @@
 // of both kinds must move the base transport too: its peers may be waiting for that.
 #include "transports/node/transport.hpp"
 
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -145,18 +144,11 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
   return out;
 }
 
-bool is_off() {
-  const char* text = std::getenv("KPLAN_NODE");
-  if (!text || std::string_view(text) == "on") return false;
-  if (std::string_view(text) == "off") return true;
-  throw PlanError(codes::bad_node, "KPLAN_NODE=" + std::string(text) + ": it is on or off");
-}
-
 }  // namespace
 
 std::shared_ptr<Transport> with_node_path(std::shared_ptr<Transport> base) {
   const Clock::time_point deadline = Clock::now() + timeout_from_environment();
-  if (base->size() == 1 || is_off()) return base;
+  if (!node_path_from_environment() || base->size() == 1) return base;
   auto neighbours = std::make_unique<Neighbours>(*base, deadline);
   // All ranks keep the path, or none does: what it adds to `open` is collective.
   const char mine = neighbours->count() > 1 ? '1' : '0';

@@ -36,7 +36,16 @@ class Value {
   template <class T>
   Value(const std::vector<T>& v) : Value(std::span<const T>(v)) {}  // NOLINT
 
+  /// The contents of a buffer of records, as they lie in memory.
+  static Value records(std::span<const std::byte> bytes) {
+    Value out(0);
+    out.is_array_ = out.is_records_ = true;
+    out.bytes_.assign(bytes.begin(), bytes.end());
+    return out;
+  }
+
   bool is_array() const { return is_array_; }
+  bool is_records() const { return is_records_; }
   const std::variant<bool, std::int64_t, double, std::complex<double>>& scalar() const { return scalar_; }
   Scalar array_type() const { return array_type_; }
   std::span<const std::byte> bytes() const { return bytes_; }
@@ -44,7 +53,7 @@ class Value {
  private:
   std::variant<bool, std::int64_t, double, std::complex<double>> scalar_ = std::int64_t{0};
   Scalar array_type_ = Scalar::i64;
-  bool is_array_ = false;
+  bool is_array_ = false, is_records_ = false;
   std::vector<std::byte> bytes_;
 };
 
@@ -55,6 +64,11 @@ using Values = std::vector<std::pair<std::string, Value>>;
 /// elements of the place's type, one after the other; values have been converted to it. Called once per block of
 /// elements, on the thread that runs the plan; must not throw and must not call the engine.
 using NativeOperator = std::function<void(void* places, const void* values, std::size_t count)>;
+
+/// Whether compile() waits for machine code. `when_ready`: runs use precompiled kernels, with the same results, until
+/// machine code is there, made by a thread in the background. `before_return`: compile() waits for it, and a failure of
+/// the code generator is its error.
+enum class Code : std::uint8_t { when_ready, before_return };
 
 /// The steps of a compilation, in order, with the microseconds that each took on this rank.
 using CompileTimes = std::vector<std::pair<std::string, double>>;
@@ -90,7 +104,8 @@ class Executable {
   /// Binds memory of any element type, records among them; only the size is checked.
   void bind_bytes(std::string_view buffer, std::span<std::byte> memory);
 
-  /// Sets a varying parameter for the runs that follow. Uniform ones must be set alike on all ranks. Local.
+  /// Sets a varying parameter for the runs that follow. Local. Uniform ones must be set alike on all ranks, before the
+  /// same run, which compares them between neighbours: it throws PlanError KP-A002 where two differ.
   void set(std::string_view parameter, const Value& value);
 
   /// Begins a run: packs and sends what the first statements send. Collective in the sense that every rank starts it;
@@ -141,9 +156,9 @@ class Engine {
   /// contents are copied. Errors are thrown on all ranks, or on none: PlanError for values that are missing, wrong or
   /// differ between ranks, indices out of bounds, places assigned twice; Unsupported; CompilerError; TransportError.
   /// A plan that was compiled before with the same values is taken from memory when no rank uses it any more: one small
-  /// all-gather. Else cost grows with what this rank sends and receives; four small all-gathers, and one sparse exchange
-  /// where only one end of messages knows them.
-  Executable compile(const Plan& plan, const Values& values = {});
+  /// all-gather. Else cost grows with what this rank sends and receives; four small all-gathers, and one sparse
+  /// exchange where only one end of messages knows them.
+  Executable compile(const Plan& plan, const Values& values = {}, Code code = Code::when_ready);
 
  private:
   struct State;

@@ -69,3 +69,11 @@ case_code_is_shown_where_there_is_a_code_generator() {
   expect 0 show "$examples/scalar-send.json" --stage asm --ranks 2 && says "no kernels on rank 0 of 2"
   KPLAN_JIT=off refuse KP-L007 show "$examples/transpose.json" --stage ir
 }
+
+case_explain_says_where_compile_time_goes() {
+  export KPLAN_CACHE_DIR=$PWD/kernels
+  expect 0 explain "$examples/halo-3d.json" --ranks 1 --timing --json && holds "d['timing']['kernels']['generated'] + d['timing']['kernels']['from_disk'] > 0 and d['timing']['again']['total_us'] < d['timing']['waiting']['total_us'] and d['timing']['first_run_us'] > 0"
+  expect 0 explain "$examples/halo-3d.json" --ranks 1 --timing && says "waiting for machine code" && says "its first run is over after"
+  unset KPLAN_CACHE_DIR
+  refuse KP-L012 explain "$examples/halo-3d.json" --ranks 65 --timing
+}

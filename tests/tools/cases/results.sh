@@ -70,7 +70,7 @@ case_explain_counts_messages_and_payload() {
   # The smaller type travels.
   expect 0 explain "$examples/convert.json" --ranks 4 --json --set n=8 && holds "d['statements'][0]['bytes'] == 4 * 8 * 4"
   expect 0 explain "$examples/reduce.json" --ranks 1 --json && holds "d['statements'][0]['form'] == 'local' and d['statements'][0]['messages'] == 0"
-  expect 0 explain "$examples/private-stride.json" --ranks 4 --json && holds "d['statements'][0]['form'] == 'dynamic' and d['statements'][0]['bytes'] is None"
+  expect 0 explain "$examples/private-stride.json" --ranks 4 --json && holds "d['statements'][0]['form'] == 'direct' and d['statements'][0]['bytes'] == 576"
   expect 0 explain "$examples/circular-shift.json" --ranks 256 --json && holds "d['statements'][0]['messages'] == 256 and 'sampled_ranks' not in d"
   expect 0 explain "$examples/circular-shift.json" --ranks 1000 --json && holds "d['statements'][0]['messages'] == len(d['sampled_ranks']) < 1000"
 }

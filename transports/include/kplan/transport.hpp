@@ -197,4 +197,8 @@ std::shared_ptr<Transport> ofi_world();
 /// for anything else in that variable.
 std::chrono::nanoseconds timeout_from_environment();
 
+/// Whether processes of one node exchange through shared memory: KPLAN_NODE, `on` (the default) or `off`. Errors:
+/// PlanError for anything else in that variable.
+bool node_path_from_environment();
+
 }  // namespace kplan::transport

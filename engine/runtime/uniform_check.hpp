@@ -1,0 +1,39 @@
+#pragma once
+// Uniform parameters that a program has set for the runs that follow: every rank compares its values with those of its
+// two neighbours in a ring, so that wherever two ranks differ, some two that are compared do.
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/analysis/bound_plan.hpp"
+#include "kplan/transport.hpp"
+
+namespace kplan {
+
+class UniformCheck {
+ public:
+  /// Collective. Does nothing for plans without uniform varying parameters.
+  UniformCheck(const PlanModel& plan, transport::Transport& transport, transport::Clock::time_point deadline);
+
+  /// Notes that such a parameter was set: the next run compares. All ranks set them before the same run.
+  void note_set() { is_new_ = true; }
+
+  /// Begins the comparison if there is something new.
+  void begin(const BoundPlan& bound);
+  /// Whether it has ended.
+  bool is_complete() { return !is_comparing_ || exchange_->is_complete(); }
+  /// What it has found, once complete: KP-A002 or null.
+  std::exception_ptr result();
+  std::vector<int> waits_for() const { return exchange_->waits_for(); }
+
+ private:
+  const PlanModel& plan_;
+  int rank_, size_;
+  std::unique_ptr<transport::SparseExchange> exchange_;
+  std::string mine_;  ///< a line for each parameter
+  bool is_new_ = false, is_comparing_ = false;
+};
+
+}  // namespace kplan
