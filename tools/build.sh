@@ -2,7 +2,7 @@
 # everything done and takes seconds.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-packages=(g++ cmake ninja-build llvm-19-dev zlib1g-dev libzstd-dev openmpi-bin libopenmpi-dev nlohmann-json3-dev
+packages=(g++ cmake ninja-build llvm-19-dev zlib1g-dev libzstd-dev openmpi-bin libopenmpi-dev libfabric-dev libpmix-dev nlohmann-json3-dev
           libfmt-dev libxxhash-dev libcli11-dev catch2 libeigen3-dev python3 python3-jsonschema)
 
 # Ranks as root, and more ranks than cores: Open MPI wants to be asked.

@@ -3,14 +3,14 @@
 
 namespace kplan::transport::codes {
 
-inline constexpr const char* not_come = "KP-T001";     ///< a rank has not come to a collective call in time
-inline constexpr const char* lost = "KP-T002";         ///< a rank has ended while others wait for it
-inline constexpr const char* mismatch = "KP-T003";     ///< the ends of a channel do not fit together
-inline constexpr const char* mpi_failed = "KP-T005";   ///< an MPI call returned an error
-inline constexpr const char* cannot_open = "KP-T006";  ///< a rank could not make its ends, for want of memory say
-inline constexpr const char* too_large = "KP-T007";    ///< more bytes than a collective call can carry
-inline constexpr const char* unusable = "KP-T008";     ///< the transport failed before, or MPI is finalised
-inline constexpr const char* ofi_failed = "KP-T009";   ///< a libfabric call, or what it began, failed
+inline constexpr const char* not_come = "KP-T001";        ///< a rank has not come to a collective call in time
+inline constexpr const char* lost = "KP-T002";            ///< a rank has ended while others wait for it
+inline constexpr const char* mismatch = "KP-T003";        ///< the ends of a channel do not fit together
+inline constexpr const char* mpi_failed = "KP-T005";      ///< an MPI call returned an error
+inline constexpr const char* cannot_open = "KP-T006";     ///< a rank could not make its ends, for want of memory say
+inline constexpr const char* too_large = "KP-T007";       ///< more bytes than a collective call can carry
+inline constexpr const char* unusable = "KP-T008";        ///< the transport failed before, or MPI is finalised
+inline constexpr const char* ofi_failed = "KP-T009";      ///< a libfabric call, or what it began, failed
 inline constexpr const char* control_failed = "KP-T010";  ///< the ranks cannot be brought together
 
 inline constexpr const char* bad_timeout = "KP-E001";  ///< KPLAN_TIMEOUT is not a time

@@ -4,8 +4,8 @@
 // are only to be received to their end.
 //
 // The parity of an exchange's number keeps exchanges apart. A rank begins exchange n + 1 after it has passed barrier n,
-// for which every rank had to enter barrier n, with its letters of n matched. So while any rank is in n + 1, no letter of
-// n is on its way any more, all ranks are in n or in n + 1, and none is in n + 2, whose parity is that of n: whoever
+// for which every rank had to enter barrier n, with its letters of n matched. So while any rank is in n + 1, no letter
+// of n is on its way any more, all ranks are in n or in n + 1, and none is in n + 2, whose parity is that of n: whoever
 // looks for letters of one parity finds those of its own exchange only.
 //
 // Where receivers know their sources, a rank takes from each of its sources one letter of a third kind, the first that

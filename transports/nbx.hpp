@@ -104,10 +104,10 @@ class Nbx final : public SparseExchange, private InFlight {
   std::vector<int> outstanding_;  // sources whose letter was not matched
 };
 
-/// The dissemination barrier (Hensgen, Finkel, Manber, 1988): in round r a rank tells the one 2^r ahead that it has come
-/// this far, and goes on once the one 2^r behind has told it the same; after the round in which 2^r reaches the number of
-/// ranks it has heard of all. Each round has a sender of its own, so who sends tells the round; and what a sender that is
-/// in the next barrier already sends comes behind that of this one.
+/// The dissemination barrier (Hensgen, Finkel, Manber, 1988): in round r a rank tells the one 2^r ahead that it has
+/// come this far, and goes on once the one 2^r behind has told it the same; after the round in which 2^r reaches the
+/// number of ranks it has heard of all. Each round has a sender of its own, so who sends tells the round; and what a
+/// sender that is in the next barrier already sends comes behind that of this one.
 struct Dissemination {
   int rank = 0, size = 1;
 

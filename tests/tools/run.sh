@@ -12,7 +12,7 @@ trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-unset OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK PMI_SIZE PMI_RANK PMIX_RANK
+unset OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK PMI_SIZE PMI_RANK PMIX_RANK KPLAN_RENDEZVOUS KPLAN_RANK KPLAN_SIZE
 
 failures=0
 count=0
@@ -53,6 +53,8 @@ holds() {
   command -v python3 >/dev/null || return 0
   python3 -c "import json,sys; d = json.load(open('stdout')); sys.exit(0 if ($1) else 1)" 2>python_error || fail "not so: $1"
 }
+
+has_ofi() { ! "$kplan" run "$examples/reduce.json" --transport ofi 2>&1 | grep -q KP-L010; }
 
 plans() { for f in "$examples"/*.json; do case $f in *.data.json) ;; *) basename "$f" .json ;; esac; done; }
 

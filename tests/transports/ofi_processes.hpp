@@ -1,6 +1,6 @@
 #pragma once
-// The processes on which tests of the libfabric transport run, started by mpirun or by start_processes(), and transports
-// over some of them.
+// The processes on which tests of the libfabric transport run, started by mpirun or by start_processes(), and
+// transports over some of them.
 
 #include <functional>
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace kplan::tests {
 
-/// Starts this program so many times, with the same arguments but the first, as the ranks of a rendezvous, and waits for
-/// all. Returns the largest exit code.
+/// Starts this program so many times, with the same arguments but the first, as the ranks of a rendezvous, and waits
+/// for all. Returns the largest exit code.
 int start_processes(int processes, char** arguments);
 
 /// The control plane over all processes, made at the first call; collective then.

@@ -85,7 +85,8 @@ int report_over(transport::Transport& transport, const Failure& agreed) {
 }
 
 int report_together(const Failure& mine) {
-  if (launch_from_environment().is_launched() && transport::has_mpi()) {
+  const Launch launch = launch_from_environment();
+  if (launch.is_launched() && !launch.is_rendezvous && transport::has_mpi()) {
     // What was wrong may be in these, and the message needs neither.
     unsetenv("KPLAN_TIMEOUT");
     unsetenv("KPLAN_NODE");

@@ -8,8 +8,9 @@ namespace kplan::cli {
 /// What the launcher has put into the environment; a number is missing where it does not say.
 struct Launch {
   std::optional<int> rank, size;
-  /// Whether there is a launcher at all.
-  bool is_launched() const { return rank || size; }
+  bool is_rendezvous = false;  ///< the ranks find each other by KPLAN_RENDEZVOUS, for libfabric only
+  /// Whether this process is one of several.
+  bool is_launched() const { return rank || size || is_rendezvous; }
 };
 Launch launch_from_environment();
 

@@ -19,13 +19,20 @@ constexpr std::int64_t most_local_ranks = 1024;
 
 /// The transport meant, checked against what the launcher says.
 std::string chosen_transport(const Options& options, const Launch& launch) {
-  const std::string out = options.transport.value_or(launch.is_launched() ? "mpi" : "local");
-  if (out == "ofi")
-    throw Unsupported("KP-L010", "--transport ofi: this build has no libfabric transport; there are local and mpi");
-  if (out == "mpi" && !transport::has_mpi())
-    throw Unsupported(
-        "KP-L010",
-        "the mpi transport is not in this build; without a launcher, --transport local runs ranks as threads");
+  const std::string usual = launch.is_rendezvous ? "ofi" : launch.is_launched() ? "mpi" : "local";
+  const std::string out = options.transport.value_or(usual);
+  const bool is_there = out == "ofi" ? transport::has_ofi() : out == "mpi" ? transport::has_mpi() : true;
+  if (!is_there)
+    throw Unsupported("KP-L010", fmt::format("the {} transport is not in this build; without a launcher, --transport "
+                                             "local runs ranks as threads",
+                                             out));
+  if (out != "local" && !launch.is_launched() && options.ranks.value_or(1) > 1)
+    throw argument_error("KP-L015", fmt::format("--transport {} --ranks {}: ranks are processes there; start them with "
+                                                "mpirun -n {}{}",
+                                                out, *options.ranks, *options.ranks,
+                                                out == "ofi" ? ", or one by one with KPLAN_RENDEZVOUS=host:port, "
+                                                               "KPLAN_RANK and KPLAN_SIZE"
+                                                             : ""));
   if (out == "local" && launch.is_launched())
     throw argument_error("KP-L011",
                          "--transport local under a launcher would start all ranks in every process; leave the "
@@ -80,8 +87,7 @@ int run_threads(const Options& options) {
   std::_Exit(exit_failed);
 }
 
-int run_processes(const Options& options) {
-  const auto world = transport::mpi_world();
+int run_processes(const Options& options, const std::shared_ptr<transport::Transport>& world) {
   try {
     std::optional<Contents> contents;
     std::exception_ptr thrown;
@@ -113,7 +119,17 @@ int run(const Options& options) {
   } catch (const Error&) {
     return report_together(failure_of(std::current_exception()));
   }
-  return chosen == "mpi" ? run_processes(options) : run_threads(options);
+  if (chosen == "local") return run_threads(options);
+  std::shared_ptr<transport::Transport> world;
+  try {
+    world = chosen == "mpi" ? transport::mpi_world() : transport::ofi_world();
+  } catch (const TransportError& e) {
+    std::fprintf(stderr, "kplan: %s\n", e.what());
+    return exit_failed;
+  } catch (const Error&) {
+    return report_together(failure_of(std::current_exception()));
+  }
+  return run_processes(options, world);
 }
 
 }  // namespace kplan::cli

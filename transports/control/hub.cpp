@@ -209,9 +209,7 @@ void Hub::end(int rank) {
 
 }  // namespace
 
-std::string greeting(int size, const std::string& key) {
-  return "kplan control 1 " + std::to_string(size) + " " + key;
-}
+std::string greeting(int size, const std::string& key) { return "kplan control 1 " + std::to_string(size) + " " + key; }
 
 void serve(Socket listener, int size, const std::string& key) {
   auto hub = std::make_unique<Hub>(std::move(listener), size, key);

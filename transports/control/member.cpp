@@ -1,7 +1,7 @@
 // How it works: one connection to the hub, looked at whenever somebody asks. What a rank sent before it ended may still
 // be on its way through the network when the news of its end is here, so that is told a little later, when those who
-// wait have had the time to take it. Rank 0's process holds the hub: when that is gone without notice, so is rank 0, and
-// nobody can tell of the others any more; they are taken for lost with it, as a launcher would end them.
+// wait have had the time to take it. Rank 0's process holds the hub: when that is gone without notice, so is rank 0,
+// and nobody can tell of the others any more; they are taken for lost with it, as a launcher would end them.
 #include "transports/control/member.hpp"
 
 #include <charconv>
@@ -66,8 +66,8 @@ void Member::join(const Launch& launch, Clock::time_point deadline) {
   std::string places;
   for (const Address& address : launch.hub)
     places += (places.empty() ? "" : ", ") + address.host + " port " + std::to_string(address.port);
-  throw TransportError(codes::not_come, "rank " + std::to_string(rank_) + " waited " + in_seconds(Clock::now() - begin) +
-                                            " s for rank 0 to answer at " + places +
+  throw TransportError(codes::not_come, "rank " + std::to_string(rank_) + " waited " +
+                                            in_seconds(Clock::now() - begin) + " s for rank 0 to answer at " + places +
                                             "; start all ranks, or raise KPLAN_TIMEOUT");
 }
 

@@ -51,7 +51,9 @@ bool Barrier::is_passed() {
   return round_ == rounds();
 }
 
-std::optional<int> Barrier::awaited() const { return round_ < rounds() ? std::optional(ring_.sender(round_)) : std::nullopt; }
+std::optional<int> Barrier::awaited() const {
+  return round_ < rounds() ? std::optional(ring_.sender(round_)) : std::nullopt;
+}
 
 std::vector<MPI_Request> Barrier::close() {
   std::vector<MPI_Request> unfinished;

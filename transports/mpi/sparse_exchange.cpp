@@ -73,9 +73,9 @@ void MpiMail::send(const OutgoingLetter& letter, LetterKind kind) {
   const MessageType message(letter.bytes.size(), world_->limits().max_count);
   receivers_.push_back(letter.to);
   sends_.push_back(MPI_REQUEST_NULL);
-  check(send(letter.bytes.data(), message.count(), message.type(), letter.to, tag(kind), world_->comm(),
-             &sends_.back()),
-        "MPI_Issend");
+  check(
+      send(letter.bytes.data(), message.count(), message.type(), letter.to, tag(kind), world_->comm(), &sends_.back()),
+      "MPI_Issend");
 }
 
 bool MpiMail::are_taken() {

@@ -1,6 +1,6 @@
-// How it works: an operation that finds no room waits in a queue and is tried again at each poll, a few at a time, those
-// in vain going to the back: a peer that is not connected yet does not hold up the others. A completion brings back the
-// context, which knows its operation; remote writes come as completions without one.
+// How it works: an operation that finds no room waits in a queue and is tried again at each poll, a few at a time,
+// those in vain going to the back: a peer that is not connected yet does not hold up the others. A completion brings
+// back the context, which knows its operation; remote writes come as completions without one.
 #include "transports/ofi/endpoint.hpp"
 
 #include <array>
@@ -169,7 +169,8 @@ void Endpoint::take_error(fid_cq* queue) {
   check(status, "fi_cq_readerr");
   char buffer[256] = "";
   const char* const more = fi_cq_strerror(queue, error.prov_errno, error.err_data, buffer, sizeof buffer);
-  const std::string text = words_of(-error.err) + (more != nullptr && *more != '\0' ? std::string(" (") + more + ")" : "");
+  const std::string text =
+      words_of(-error.err) + (more != nullptr && *more != '\0' ? std::string(" (") + more + ")" : "");
   if (error.op_context != nullptr) return fail(operation_of(error.op_context), text);
   failures_.emplace(anybody, Failure{text, Clock::now()});
 }

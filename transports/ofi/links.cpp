@@ -8,8 +8,8 @@ namespace kplan::transport::ofi_backend {
 namespace {
 
 [[noreturn]] void refuse(const char* what, std::uint32_t number) {
-  throw InternalError("KP-X003", std::string("a message came for ") + what + " " + std::to_string(number) +
-                                     ", which there is not");
+  throw InternalError(
+      "KP-X003", std::string("a message came for ") + what + " " + std::to_string(number) + ", which there is not");
 }
 
 }  // namespace

@@ -12,12 +12,12 @@ namespace kplan::transport::ofi_backend {
 
 /// What one end tells the other.
 struct Introduction {
-  std::int32_t peer = 0;      ///< the rank that it is meant for
-  std::int32_t lane = 0;      ///< which of the channels of these two ranks in this direction
+  std::int32_t peer = 0;                  ///< the rank that it is meant for
+  std::int32_t lane = 0;                  ///< which of the channels of these two ranks in this direction
   Direction direction = Direction::send;  ///< of the end that speaks
-  std::uint32_t number = 0;   ///< of this end, among all of its rank
-  std::uint32_t first_slot = 0;  ///< of a receiving end: its first slot, among all slots of its rank
-  std::uint64_t address = 0;  ///< of the first slot's memory
+  std::uint32_t number = 0;               ///< of this end, among all of its rank
+  std::uint32_t first_slot = 0;           ///< of a receiving end: its first slot, among all slots of its rank
+  std::uint64_t address = 0;              ///< of the first slot's memory
   std::uint64_t key = 0;
 };
 

@@ -1,5 +1,6 @@
 // How it works: the ranks meet over the control plane. Each opens an endpoint of the first provider that can be opened;
-// all compare what they have chosen, exchange the endpoints' names, and try what the provider's description leaves open.
+// all compare what they have chosen, exchange the endpoints' names, and try what the provider's description leaves
+// open.
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,16 +10,12 @@
 
 #include "transports/codes.hpp"
 #include "transports/ofi/region_file.hpp"
+#include "transports/ofi/trial.hpp"
 #include "transports/ofi/world.hpp"
 #include "transports/pause.hpp"
 
 namespace kplan::transport::ofi_backend {
 namespace {
-
-/// Where a rank lets others try to write.
-struct Target {
-  std::uint64_t address = 0, key = 0;
-};
 
 /// What processes that share memory have in common.
 std::string machine() {
@@ -38,31 +35,6 @@ std::string without_code(const std::exception& error) {
 
 }  // namespace
 
-/// Attempts to write to another rank.
-class World::Trial final : public Operation {
- public:
-  Trial(Endpoint& endpoint, int to, const Target& target) : Operation(to), endpoint_(endpoint), target_(target) {
-    registration_ = Registration::local(endpoint, &byte_, sizeof byte_);
-  }
-  ssize_t write() {
-    return fi_writedata(endpoint_.ep(), &byte_, sizeof byte_, registration_.descriptor(), no_slot,
-                        endpoint_.address(peer()), target_.address, target_.key, context());
-  }
-  ssize_t inject() {
-    return fi_inject_writedata(endpoint_.ep(), &byte_, sizeof byte_, no_slot, endpoint_.address(peer()),
-                               target_.address, target_.key);
-  }
-
- private:
-  ssize_t post() override { return 0; }
-  void ended() override {}
-
-  Endpoint& endpoint_;
-  Target target_;
-  Registration registration_;
-  std::byte byte_{};
-};
-
 World::World(std::unique_ptr<control::Member> member, Limits limits, Clock::time_point deadline)
     : member_(std::move(member)), limits_(limits), mailboxes_(size()) {
   was_greeted_by_.resize(static_cast<std::size_t>(size()));
@@ -79,7 +51,8 @@ World::World(std::unique_ptr<control::Member> member, Limits limits, Clock::time
     if (!problems[rank].empty())
       throw Unsupported(codes::bad_provider, "rank " + std::to_string(rank) + ": " + problems[rank]);
   }
-  const std::string own = endpoint_->provider().name() + (endpoint_->provider().is_one_sided ? " with writes of " : " with messages of ") +
+  const std::string own = endpoint_->provider().name() +
+                          (endpoint_->provider().is_one_sided ? " with writes of " : " with messages of ") +
                           std::to_string(limits_.piece_bytes) + " bytes at the most";
   const std::vector<std::string> chosen = member_->allgather(own, deadline, no_move);
   for (std::size_t rank = 1; rank < chosen.size(); ++rank) {
@@ -123,8 +96,7 @@ void World::meet(const std::vector<std::string>& machines, Clock::time_point dea
   for (std::size_t other = 1; other < machines.size() && is_local; ++other) {
     if (machines[other] != machines[0])
       throw Unsupported(codes::bad_provider, "the provider " + endpoint_->provider().name() +
-                                                 " joins processes of one machine, and rank " +
-                                                 std::to_string(other) +
+                                                 " joins processes of one machine, and rank " + std::to_string(other) +
                                                  " is on another one than rank 0; set KPLAN_OFI_PROVIDER to "
                                                  "tcp;ofi_rxm or that of the network between them");
   }
@@ -135,14 +107,14 @@ void World::meet(const std::vector<std::string>& machines, Clock::time_point dea
     target_registration_ = Registration::remote(*endpoint_, target_.data(), target_.size());
     target = {target_registration_.remote_address(target_.data()), target_registration_.key()};
   }
-  const std::vector<std::string> targets =
-      allgather({reinterpret_cast<const char*>(&target), sizeof target}, deadline);
+  const std::vector<std::string> targets = allgather({reinterpret_cast<const char*>(&target), sizeof target}, deadline);
   if (endpoint_->provider().is_one_sided && size() > 1) try_writing(targets, deadline);
   if (rank() == 0 && size() > 1 && !is_one_sided() && may_be_one_sided())
-    std::fprintf(stderr,
-                 "kplan: the libfabric provider %s cannot write into another rank's memory and notify it; channels send "
-                 "tagged messages, which copies more\n",
-                 endpoint_->provider().name().c_str());
+    std::fprintf(
+        stderr,
+        "kplan: the libfabric provider %s cannot write into another rank's memory and notify it; channels send "
+        "tagged messages, which copies more\n",
+        endpoint_->provider().name().c_str());
 }
 
 /// Finds out whether writes with a notification, and small ones without memory, are there: some providers claim the

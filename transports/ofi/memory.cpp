@@ -27,8 +27,8 @@ Registration Registration::remote(Endpoint& endpoint, void* memory, std::size_t 
 }
 
 Pages::Pages(std::size_t bytes)
-    : block_(bytes == 0 ? nullptr : static_cast<std::byte*>(::operator new (bytes, page))), bytes_(bytes) {}
+    : block_(bytes == 0 ? nullptr : static_cast<std::byte*>(::operator new(bytes, page))), bytes_(bytes) {}
 
-void Pages::Free::operator()(std::byte* block) const { ::operator delete (block, page); }
+void Pages::Free::operator()(std::byte* block) const { ::operator delete(block, page); }
 
 }  // namespace kplan::transport::ofi_backend

@@ -1,7 +1,7 @@
 // How it works: many buffers of one size wait for notes from anybody. Providers may complete messages in another order
-// than they were sent, so notes are numbered for each receiver, and one that comes early keeps its buffer until its turn
-// comes. A note that fits is handed to the provider at once (inject); else, or when it has no room, a copy waits. Bytes
-// that a note has no room for follow with a tag that both ends count up to, in pieces, one after the other.
+// than they were sent, so notes are numbered for each receiver, and one that comes early keeps its buffer until its
+// turn comes. A note that fits is handed to the provider at once (inject); else, or when it has no room, a copy waits.
+// Bytes that a note has no room for follow with a tag that both ends count up to, in pieces, one after the other.
 #include "transports/ofi/post.hpp"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class Post::Outgoing final : public Operation {
     return status == 0 ? 1 : status;
   }
   void ended() override {
-    --post_->under_way_;
+    --post_->under_way_[static_cast<std::size_t>(peer())];
     post_->free_outgoing_.push_back(this);
   }
   void failed() override { ended(); }
@@ -131,6 +131,7 @@ Post::Post(Endpoint& endpoint, Recipient& recipient, int rank, int size, std::si
       piece_bytes_(piece_bytes),
       sent_(static_cast<std::size_t>(size)),
       taken_(sent_),
+      under_way_(sent_),
       bulks_sent_(sent_.size()),
       bulks_taken_(sent_.size()),
       early_(sent_.size()) {
@@ -176,7 +177,7 @@ bool Post::send(int to, Word word, std::uint32_t number, std::uint64_t value, st
   Outgoing& copy = outgoing();
   write(copy.buffer);
   copy.set(to, total);
-  ++under_way_;
+  ++under_way_[static_cast<std::size_t>(to)];
   endpoint_.start(copy);
   return has_room;
 }

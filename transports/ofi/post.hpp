@@ -79,13 +79,15 @@ class Post {
   ~Post();
 
   /// Sends a note. Errors: std::bad_alloc, when very many wait for room.
-  void send(int to, Word word, std::uint32_t number, std::uint64_t value = 0) { (void)send(to, word, number, value, {}); }
+  void send(int to, Word word, std::uint32_t number, std::uint64_t value = 0) {
+    (void)send(to, word, number, value, {});
+  }
   /// With bytes; the parcel says when they are sent, which is at once if they are few.
   void send(int to, Word word, std::uint32_t number, std::uint64_t value, std::span<const std::byte> bytes,
             Parcel& parcel);
 
-  /// Whether all notes have left.
-  bool is_idle() const { return under_way_ == 0; }
+  /// Whether all notes to that rank have left.
+  bool is_idle_with(int rank) const { return under_way_[static_cast<std::size_t>(rank)] == 0; }
   /// Whether anything was ever sent to that rank.
   bool has_sent_to(int rank) const { return sent_[static_cast<std::size_t>(rank)] > 0; }
 
@@ -106,15 +108,14 @@ class Post {
   Recipient& recipient_;
   int rank_;
   std::size_t piece_bytes_;
-  std::vector<std::uint32_t> sent_, taken_;              // notes, by rank
-  std::vector<std::uint64_t> bulks_sent_, bulks_taken_;  // by rank
+  std::vector<std::uint32_t> sent_, taken_, under_way_;    // notes, by rank
+  std::vector<std::uint64_t> bulks_sent_, bulks_taken_;    // by rank
   std::vector<std::map<std::uint32_t, Incoming*>> early_;  // notes before whose turn, by rank
   std::vector<std::unique_ptr<Incoming>> incoming_;
   std::vector<std::unique_ptr<Outgoing>> outgoing_;
   std::vector<Outgoing*> free_outgoing_;
   std::vector<std::unique_ptr<Arriving>> arriving_;
   std::vector<Arriving*> free_arriving_;
-  std::size_t under_way_ = 0;
 };
 
 }  // namespace kplan::transport::ofi_backend

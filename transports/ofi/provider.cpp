@@ -86,8 +86,9 @@ std::vector<Provider> providers(int ranks) {
   }
   if (!out.empty()) return out;
   if (name.empty())
-    throw Unsupported(codes::no_ofi, "no provider of libfabric offers reliable datagrams with tagged messages here; "
-                                     "see what fi_info -t FI_EP_RDM -c FI_TAGGED lists, or use mpi or local");
+    throw Unsupported(codes::no_ofi,
+                      "no provider of libfabric offers reliable datagrams with tagged messages here; "
+                      "see what fi_info -t FI_EP_RDM -c FI_TAGGED lists, or use mpi or local");
   throw Unsupported(codes::bad_provider,
                     "KPLAN_OFI_PROVIDER is `" + variable("KPLAN_OFI_PROVIDER") +
                         "`, and libfabric has no provider of that name which offers reliable datagrams with tagged "

@@ -1,6 +1,6 @@
-// How it works: a slot counts the writes that have come for it; when it has all of one message, the message has arrived.
-// Which message that is follows from the slot, since the sender uses it again only after a credit. An end that the
-// program has closed goes on counting until all that the sender has put is here, and then tells it so.
+// How it works: a slot counts the writes that have come for it; when it has all of one message, the message has
+// arrived. Which message that is follows from the slot, since the sender uses it again only after a credit. An end that
+// the program has closed goes on counting until all that the sender has put is here, and then tells it so.
 #include <cassert>
 #include <utility>
 
@@ -18,7 +18,10 @@ class Receiver final : public Link, private SlotOwner {
 
   void set_number(std::uint32_t number) { number_ = number; }
   Introduction introduction() const override;
-  void meet(const Introduction& peer) override { peer_ = peer; }
+  void meet(const Introduction& peer) override {
+    peer_ = peer;
+    settle();  // a peer that met this end first may have closed its own already
+  }
   void heard(const Note& note) override;
   bool is_over() const override { return is_closed_ && (has_settled_ || !peer_); }
 
@@ -53,7 +56,7 @@ class Receiver final : public Link, private SlotOwner {
   std::uint32_t first_slot_;
   std::optional<Introduction> peer_;
   std::uint64_t released_ = 0;
-  std::uint64_t whole_ = 0;  // messages that have come
+  std::uint64_t whole_ = 0;           // messages that have come
   std::optional<std::uint64_t> put_;  // by a sender that has closed
   bool is_closed_ = false, has_settled_ = false;
 };
@@ -97,7 +100,7 @@ void Receiver::filled(std::uint32_t slot) {
 }
 
 void Receiver::settle() {
-  if (has_settled_ || !put_ || whole_ < *put_) return;
+  if (has_settled_ || !peer_ || !put_ || whole_ < *put_) return;
   has_settled_ = true;
   world_.post().send(spec_.peer, Word::settled, peer_->number);
 }
@@ -125,8 +128,7 @@ class End final : public ReceivingEnd {
 }  // namespace
 
 Arena::Arena(Endpoint& endpoint, std::size_t bytes) : pages(bytes) {
-  if (bytes > 0 && endpoint.provider().is_one_sided)
-    registration = Registration::remote(endpoint, pages.data(), bytes);
+  if (bytes > 0 && endpoint.provider().is_one_sided) registration = Registration::remote(endpoint, pages.data(), bytes);
 }
 
 std::size_t arena_bytes(const ChannelSpec& spec) {

@@ -1,8 +1,8 @@
 // How it works: a message goes from the slot, or from the caller's region, straight into the same slot of the receiver,
 // by a write that tells the receiver's completion queue the number of that slot. The receiver's credits, one for each
 // message that it has released, say which slots are free; nothing else would stop a writer. Messages of more than one
-// operation can carry go in so many writes as the capacity takes, some of them empty: the receiver counts them, whatever
-// their order. Where the provider cannot do this, the message goes by post.
+// operation can carry go in so many writes as the capacity takes, some of them empty: the receiver counts them,
+// whatever their order. Where the provider cannot do this, the message goes by post.
 #include <cassert>
 #include <utility>
 
@@ -135,8 +135,7 @@ Sender::Sender(World& world, const ChannelSpec& spec, int lane)
       continue;
     }
     slots_[i].writes = std::make_unique<Write[]>(pieces_);
-    for (std::size_t k = 0; k < pieces_; ++k)
-      slots_[i].writes[k].belong_to(*this, i, k * world_.limits().piece_bytes);
+    for (std::size_t k = 0; k < pieces_; ++k) slots_[i].writes[k].belong_to(*this, i, k * world_.limits().piece_bytes);
   }
 }
 

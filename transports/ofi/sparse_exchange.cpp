@@ -1,6 +1,6 @@
 // How it works: letters come by post into the object's mailbox, whether it has begun the exchange or not; when it takes
-// one to an unknowing rank, it tells the sender so, which stands for a synchronous send. Bytes that follow a large letter
-// are waited for at the end.
+// one to an unknowing rank, it tells the sender so, which stands for a synchronous send. Bytes that follow a large
+// letter are waited for at the end.
 #include "transports/ofi/sparse_exchange.hpp"
 
 #include <algorithm>
@@ -35,17 +35,19 @@ class OfiMail final : public Mail {
   void name_awaited(std::vector<int>& ranks) const override;
 
  private:
-  void send_token() { world_->post().send(ring_.receiver(round_), Word::barrier, number_, static_cast<std::uint64_t>(round_)); }
+  void send_token() {
+    world_->post().send(ring_.receiver(round_), Word::barrier, number_, static_cast<std::uint64_t>(round_));
+  }
 
   std::shared_ptr<World> world_;
   std::uint32_t number_;
   Mailbox& box_;
   Dissemination ring_;
-  int round_;                             // of the barrier; past the last one when it is passed
+  int round_;  // of the barrier; past the last one when it is passed
   std::vector<std::unique_ptr<Parcel>> parcels_;
-  std::size_t used_parcels_ = 0;          // of them, by the exchange under way
-  std::vector<LetterPtr> letters_;        // matched, in that order
-  std::vector<std::size_t> arriving_;     // places there
+  std::size_t used_parcels_ = 0;       // of them, by the exchange under way
+  std::vector<LetterPtr> letters_;     // matched, in that order
+  std::vector<std::size_t> arriving_;  // places there
   std::vector<ReceivedLetter> received_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "transports/codes.hpp"
 #include "transports/matching.hpp"
+#include "transports/node/transport.hpp"
 #include "transports/ofi/channel.hpp"
 #include "transports/ofi/sparse_exchange.hpp"
 #include "transports/pause.hpp"
@@ -38,8 +39,8 @@ class OfiTransport final : public Transport {
 
  private:
   void require_usable() const;
-  void introduce(std::span<const ChannelSpec> specs, std::span<const std::uint32_t> numbers,
-                 const Matching& matching, Clock::time_point deadline);
+  void introduce(std::span<const ChannelSpec> specs, std::span<const std::uint32_t> numbers, const Matching& matching,
+                 Clock::time_point deadline);
 
   std::shared_ptr<World> world_;
   bool is_oversubscribed_;
@@ -133,7 +134,7 @@ bool has_ofi() { return true; }
 std::shared_ptr<Transport> ofi_world() {
   const Clock::time_point deadline = Clock::now() + timeout_from_environment();
   auto member = std::make_unique<control::Member>(control::launch_from_environment(deadline), deadline);
-  return ofi_backend::make_transport(std::move(member), {}, deadline);
+  return node_path::with_node_path(ofi_backend::make_transport(std::move(member), {}, deadline));
 }
 
 }  // namespace kplan::transport

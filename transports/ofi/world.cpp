@@ -9,6 +9,7 @@
 
 #include "transports/codes.hpp"
 #include "transports/matching.hpp"
+#include "transports/ofi/trial.hpp"
 #include "transports/pause.hpp"
 
 namespace kplan::transport::ofi_backend {
@@ -43,8 +44,8 @@ void World::warm(const std::vector<int>& peers, Clock::time_point deadline) {
     if (Clock::now() >= deadline)
       throw TransportError(codes::not_come,
                            "rank " + std::to_string(rank()) + " waited " +
-                               std::to_string(std::chrono::duration<double>(Clock::now() - begin).count()) +
-                               " s for " + endpoint_->provider().name() + " to connect it to " + rank_list(missing));
+                               std::to_string(std::chrono::duration<double>(Clock::now() - begin).count()) + " s for " +
+                               endpoint_->provider().name() + " to connect it to " + rank_list(missing));
     pause_thread(idle, true);
   }
 }
@@ -61,11 +62,11 @@ void World::progress() {
 void World::throw_if_failed() {
   const bool is_any_dead = dead().has_value();
   for (const auto& [peer, failure] : endpoint_->failures()) {
-    if (Clock::now() - failure.when < time_to_hear_of_death || (peer == anybody ? is_any_dead : is_dead(peer))) continue;
-    throw TransportError(codes::ofi_failed, "rank " + std::to_string(rank()) + ": " + endpoint_->provider().name() +
-                                                " failed" +
-                                                (peer == anybody ? "" : " with rank " + std::to_string(peer)) + ": " +
-                                                failure.text);
+    if (Clock::now() - failure.when < time_to_hear_of_death || (peer == anybody ? is_any_dead : is_dead(peer)))
+      continue;
+    throw TransportError(codes::ofi_failed,
+                         "rank " + std::to_string(rank()) + ": " + endpoint_->provider().name() + " failed" +
+                             (peer == anybody ? "" : " with rank " + std::to_string(peer)) + ": " + failure.text);
   }
 }
 
@@ -120,9 +121,8 @@ void World::leave() {
   };
   wait_until([&] {
     std::vector<int> unsettled = links_.unsettled();
-    std::erase_if(unsettled, [this](int each) {
-      return is_done_with_[static_cast<std::size_t>(each)] || is_out_of_reach(each);
-    });
+    std::erase_if(unsettled,
+                  [this](int each) { return is_done_with_[static_cast<std::size_t>(each)] || is_out_of_reach(each); });
     return unsettled.empty();
   });
   std::vector<int> awaited;
@@ -132,10 +132,11 @@ void World::leave() {
     awaited.push_back(each);
   }
   wait_until([&] {
-    std::erase_if(awaited, [this](int each) {
-      return is_done_with_[static_cast<std::size_t>(each)] || is_out_of_reach(each);
-    });
-    return awaited.empty() && post_->is_idle();
+    std::erase_if(awaited,
+                  [this](int each) { return is_done_with_[static_cast<std::size_t>(each)] || is_out_of_reach(each); });
+    bool is_idle = awaited.empty();
+    for (int each = 0; each < size() && is_idle; ++each) is_idle = post_->is_idle_with(each) || is_out_of_reach(each);
+    return is_idle;
   });
 }
 

@@ -20,6 +20,8 @@ struct Limits {
   std::uint64_t first_exchange = 0;                ///< the number of an exchange object's first exchange
 };
 
+class Trial;
+
 class World final : private Recipient, private Listener {
  public:
   /// Collective over the members of the control plane. Errors: TransportError, Unsupported, PlanError.
@@ -74,7 +76,6 @@ class World final : private Recipient, private Listener {
   std::size_t most_injected_ = 0;
   std::array<std::byte, 64> target_{};  // for the other ranks' attempts to write
   Registration target_registration_;
-  class Trial;
   std::unique_ptr<Trial> trial_;
   std::vector<std::unique_ptr<Parcel>> orphans_;
   std::unique_ptr<Post> post_;  // goes first, and closes the endpoint

@@ -1,5 +1,5 @@
-// What the other ranks of a run over libfabric make of one that is killed, stopped, or leaves early: each gets the error
-// that says so within the time-out, can still end in order, and nothing is left in /dev/shm.
+// What the other ranks of a run over libfabric make of one that is killed, stopped, or leaves early: each gets the
+// error that says so within the time-out, can still end in order, and nothing is left in /dev/shm.
 //   lost_rank kill|stop|leave [RANKS]     starts so many processes, for each victim in turn, and judges how they end
 #include <signal.h>
 #include <sys/wait.h>

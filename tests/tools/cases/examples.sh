@@ -40,6 +40,36 @@ case_every_example_runs_and_is_verified_under_mpirun() {
   done
 }
 
+case_every_example_runs_and_is_verified_on_every_transport_with_and_without_the_node_path() {
+  command -v mpirun >/dev/null || return 0
+  local transports=mpi plan transport node
+  has_ofi && transports="mpi ofi"
+  for plan in $(plans); do
+    for transport in $transports; do
+      for node in on off; do
+        [ $transport$node = mpion ] && continue  # has a case of its own
+        count=$((count + 1))
+        KPLAN_NODE=$node timeout 120 mpirun --oversubscribe -n 4 "$kplan" run "$examples/$plan.json" --transport $transport --verify >stdout 2>stderr || fail "$plan under mpirun, $transport, KPLAN_NODE=$node: exit code $?"
+        grep -qE "^verified: 4 ranks, [0-9]+ buffers?, identical\$" stdout || fail "$plan under mpirun, $transport, KPLAN_NODE=$node is not verified"
+      done
+    done
+  done
+}
+
+case_ranks_over_libfabric_find_each_other_without_a_launcher() {
+  has_ofi || return 0
+  export KPLAN_RENDEZVOUS=127.0.0.1:$((20000 + RANDOM % 10000)) KPLAN_SIZE=3
+  local rank
+  for rank in 1 2; do KPLAN_RANK=$rank timeout 60 "$kplan" run "$examples/reduce.json" --verify >stdout-$rank 2>stderr-$rank & done
+  KPLAN_RANK=0 expect 0 run "$examples/reduce.json" --verify && says "verified: 3 ranks"
+  wait
+  unset KPLAN_RENDEZVOUS KPLAN_SIZE
+  [ -s stdout-1 ] && fail "more than one rank speaks"
+  expect 0 run "$examples/reduce.json" --transport ofi --verify && says "verified: 1 rank"
+  refuse KP-L015 run "$examples/reduce.json" --transport ofi --ranks 2 && complains "KPLAN_RENDEZVOUS"
+  KPLAN_RENDEZVOUS=nowhere refuse KP-E005 run "$examples/reduce.json"
+}
+
 case_explain_says_when_a_pattern_is_found_and_by_whom() {
   expect 0 explain "$examples/private-stride.json" --ranks 4 --json && holds "d['statements'][0]['knowledge'] == 'sender' and d['statements'][0]['found_at'] == 'compile' and d['statements'][0]['form'] == 'direct' and d['statements'][0]['messages'] == 12"
   expect 0 explain "$examples/ghost-gather.json" --ranks 4 && says "receiver: the" && says "found once, when the plan is compiled, receivers tell senders by dynamic exchange"

@@ -22,7 +22,7 @@ case_arguments_that_are_wrong() {
   refuse KP-B013 run "$examples/reduce.json" --set n=1.5
   refuse KP-L006 check "$examples/reduce.json" --rank 1
   refuse KP-L008 show "$examples/circular-shift.json" --stage graph --ranks 100000
-  refuse KP-L010 run "$examples/reduce.json" --transport ofi
+  refuse KP-L015 run "$examples/reduce.json" --transport mpi --ranks 2 && complains "mpirun -n 2"
   refuse KP-L012 run "$examples/reduce.json" --ranks 100000
   refuse KP-L014 run "$examples/reduce.json" --print totla && complains 'did you mean `total`?'
 }
@@ -119,7 +119,6 @@ case_under_mpirun_one_rank_speaks_for_all() {
   together 2 KP-L001 run "$reduce" --no-such-option
   KPLAN_TIMEOUT=soon together 2 KP-E001 run "$reduce"
   KPLAN_NODE=maybe together 2 KP-E004 run "$reduce"
-  together 2 KP-L010 run "$reduce" --transport ofi
   together 2 KP-L011 run "$reduce" --transport local
   together 2 KP-L013 run "$reduce" --ranks 4
   together 2 KP-J001 run missing.json
