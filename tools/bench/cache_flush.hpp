@@ -1,0 +1,29 @@
+#pragma once
+// Cold caches: reads a stretch of memory that, with those of the other ranks of the machine, is larger than the last
+// level of cache, so that nothing of an exchange is left in any.
+
+#include <cstdint>
+
+#include "tools/bench/aligned_memory.hpp"
+
+namespace kplan::bench {
+
+class CacheFlush {
+ public:
+  explicit CacheFlush(std::size_t bytes) : memory_(bytes) {
+    for (std::uint64_t& word : memory_.as<std::uint64_t>()) word = 1;  // or all pages would be one page of zeros
+  }
+  void operator()() {
+    std::uint64_t sum = 0;
+    const auto words = memory_.as<const std::uint64_t>();
+    for (std::size_t k = 0; k < words.size(); k += 8) sum += words[k];
+    sink_ = sum;
+  }
+  std::size_t size_bytes() const { return memory_.size_bytes(); }
+
+ private:
+  AlignedMemory memory_;
+  volatile std::uint64_t sink_ = 0;
+};
+
+}  // namespace kplan::bench

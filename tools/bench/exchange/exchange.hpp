@@ -1,0 +1,52 @@
+#pragma once
+// An exchange between ranks whose pattern stays: what this rank sends to whom and what it receives from whom, told from
+// both ends, so that what must be in the arrays afterwards can be worked out without any message.
+
+#include <string>
+
+#include "tools/bench/aligned_memory.hpp"
+#include "tools/bench/exchange/region.hpp"
+#include "tools/bench/team.hpp"
+
+namespace kplan::bench {
+
+/// One message, or what stays on this rank.
+struct Link {
+  int peer = 0;
+  int tag = 0;    ///< orders the messages between two ranks; the same at both ends
+  Region mine;    ///< sent from here, or received here
+  Region theirs;  ///< at the other end, in the same order
+};
+
+enum class Combine : std::uint8_t { assign, sum };
+
+/// Links with this rank itself are local copies; they stand among the receives only.
+struct Exchange {
+  Team team;
+  std::vector<Array> arrays = {};
+  std::vector<Link> sends = {}, receives = {};
+  Combine combine = Combine::assign;
+  /// An element that is received into is sent, too: nothing may be written before all is read.
+  bool reads_what_it_writes = false;
+
+  /// The type that travels: that of the arrays that are sent from.
+  Scalar wire_type() const;
+  /// Whether what arrives is stored as it is.
+  bool stores_as_sent() const;
+  /// What this rank sends to others in one exchange.
+  std::size_t bytes_sent() const;
+};
+
+/// The same exchange with one message for each peer: regions in the order of their tags.
+Exchange fused(const Exchange& exchange);
+
+/// The arrays' memory, from page to page.
+std::vector<AlignedMemory> allocate(Exchange& exchange);
+
+/// Fills all arrays with small whole numbers, another for every rank, array, element and seed.
+void fill(const Exchange& exchange, unsigned seed);
+
+/// Compares all arrays with what one exchange must make of fill(seed). Empty, or what is wrong where.
+std::string difference(const Exchange& exchange, unsigned seed);
+
+}  // namespace kplan::bench

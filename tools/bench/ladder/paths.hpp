@@ -1,0 +1,36 @@
+#pragma once
+// The ways a message of some size can take between two ranks, each as an echo (rank 0 sends, rank 1 sends back what it
+// got) and as an exchange both ways at once.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kplan/transport.hpp"
+#include "tools/bench/aligned_memory.hpp"
+#include "tools/bench/team.hpp"
+
+namespace kplan::bench {
+
+/// What all paths of one size work on: a rank sends `out` and receives into `in`.
+struct Ends {
+  AlignedMemory out, in;
+  explicit Ends(std::size_t bytes) : out(bytes), in(bytes) {}
+};
+
+struct Path {
+  std::string name;
+  std::function<void()> echo;       ///< there and back
+  std::function<void()> both_ways;  ///< one message each way
+};
+
+/// Collective over a team of two ranks. Slots of kplan's channels, filled and emptied by copies; regions sent in place;
+/// and a compiled plan over bound buffers.
+std::vector<Path> kplan_paths(const Team& pair, Ends& ends);
+
+/// Blocking and persistent messages of MPI, the latter also through buffers as packing would have it, and the copy of
+/// the same bytes within a process.
+std::vector<Path> other_paths(const Team& pair, Ends& ends);
+
+}  // namespace kplan::bench

@@ -1,0 +1,139 @@
+// How it works: each workload gets an equal share of the time that is left. Its methods are set up, checked on fresh
+// contents, measured warm and cold by turns, and checked again on other contents.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "kplan/error.hpp"
+#include "tools/bench/commands.hpp"
+#include "tools/bench/report.hpp"
+#include "tools/bench/workloads/workload.hpp"
+
+namespace kplan::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Why a method is wrong on this contents, empty when it is right. Collective.
+std::string checked(const Team& team, const Case& c, const Candidate& candidate, unsigned seed) {
+  c.fill(seed);
+  MPI_Barrier(team.comm);
+  candidate.run();
+  return first_text(team, c.difference(seed));
+}
+
+/// Sets the methods up. What kplan refuses is said, and is no candidate.
+std::vector<Candidate> prepared(const Team& team, const Options& options, const Case& c) {
+  std::vector<Candidate> out;
+  for (const Method& m : c.methods) {
+    if (!options.wants_method(m.name)) continue;
+    try {
+      out.push_back({m.name, m.prepare()});
+    } catch (const Error& e) {
+      say(team, fmt::format("  {}: {}\n", m.name, e.what()));
+    }
+  }
+  return out;
+}
+
+std::vector<Result> measure(const Team& team, const Options& options, const Workload& w, double seconds,
+                            CacheFlush& flush, int& wrong) {
+  const Clock::time_point start = Clock::now();
+  const Case c = w.make(team);
+  const std::size_t bytes = largest(team, c.bytes);
+  std::vector<Candidate> candidates;
+  for (Candidate& candidate : prepared(team, options, c)) {
+    const std::string mistake = checked(team, c, candidate, 1);
+    if (mistake.empty()) {
+      candidates.push_back(std::move(candidate));
+      continue;
+    }
+    ++wrong;
+    say(team, fmt::format("  {}: WRONG, {}\n", candidate.name, mistake));
+  }
+  std::vector<Result> rows;
+  for (const char* variant : {"warm", "cold"}) {
+    const bool is_cold = std::string(variant) == "cold";
+    Limits limits;
+    limits.seconds = std::max(0.05, largest(team, seconds - seconds_since(start)) / (is_cold ? 1 : 2));
+    if (is_cold) limits.least_rounds = 5;
+    const std::vector<Measured> measured = sample(team, candidates, limits, is_cold ? &flush : nullptr);
+    for (std::size_t k = 0; k < measured.size(); ++k)
+      rows.push_back({w.name, team.size, bytes, variant, candidates[k].name, measured[k], 0, false, Json::object()});
+  }
+  for (const Candidate& candidate : candidates) {
+    const std::string mistake = checked(team, c, candidate, 2);
+    if (mistake.empty()) continue;
+    ++wrong;
+    say(team, fmt::format("  {}: WRONG after {} runs, {}\n", candidate.name, "many", mistake));
+  }
+  compare(rows);
+  return rows;
+}
+
+/// A workload on so many ranks.
+struct Task {
+  const Workload* workload;
+  int ranks;
+};
+
+std::vector<Task> chosen(const std::vector<Workload>& all, const Team& world, const Options& options) {
+  std::vector<Task> out;
+  for (const Workload& w : all) {
+    if (!options.wants(w.name)) continue;
+    if (w.ranks.empty()) out.push_back({&w, world.size});
+    for (const int ranks : w.ranks)
+      if (ranks <= world.size) out.push_back({&w, ranks});
+  }
+  return out;
+}
+
+std::string listed(const std::vector<Workload>& all, const Options& options) {
+  std::string out;
+  for (const Workload& w : all)
+    if (options.wants(w.name))
+      out += w.name + (w.ranks.empty() ? "" : fmt::format("  (on {} ranks)", fmt::join(w.ranks, ", "))) + "\n";
+  return out;
+}
+
+}  // namespace
+
+int patterns(const Team& world, const Options& options) {
+  const std::vector<Workload> all = all_workloads();
+  if (options.is_list) {
+    say(world, listed(all, options));
+    return 0;
+  }
+  if (world.size < 2) {
+    say(world, "patterns needs two ranks: mpirun -n 2 kplan-bench patterns\n");
+    return 2;
+  }
+  const Clock::time_point start = Clock::now();
+  const double seconds = options.seconds.value_or(480);
+  CacheFlush flush(options.flush_mib ? static_cast<std::size_t>(*options.flush_mib * 1048576) : flush_bytes(world));
+  say_where(world, flush.size_bytes());
+  const std::vector<Task> tasks = chosen(all, world, options);
+  std::vector<Result> results;
+  int wrong = 0;
+  for (std::size_t k = 0; k < tasks.size(); ++k) {
+    Team team = first_ranks(world, tasks[k].ranks);
+    if (team.comm != MPI_COMM_NULL) {
+      const double share = (seconds - seconds_since(start)) / static_cast<double>(tasks.size() - k);
+      const std::vector<Result> rows = measure(team, options, *tasks[k].workload, share, flush, wrong);
+      say(team, table(rows) + "\n");
+      results.insert(results.end(), rows.begin(), rows.end());
+      MPI_Comm_free(&team.comm);
+    }
+    wait_idly(world);
+  }
+  say(world, fmt::format("{} workloads in {:.0f} s\n", tasks.size(), seconds_since(start)) + summary(results));
+  if (wrong > 0) say(world, fmt::format("{} methods gave wrong results\n", wrong));
+  write_files(world, options, results,
+              {{"warm", ratios_plot(results, "warm")}, {"cold", ratios_plot(results, "cold")}});
+  return wrong > 0 ? 1 : 0;
+}
+
+}  // namespace kplan::bench

@@ -1,0 +1,80 @@
+// How it works: rounds; in each, every candidate gives one sample. Batch sizes, orders and the decision to stop are the
+// same on all ranks: orders come from one seed, sizes from the slowest rank, and rank 0 looks at the clock.
+#include "tools/bench/sampling.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <random>
+
+namespace kplan::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+constexpr long largest_batch = 20000;
+
+/// Microseconds of `count` runs on this rank, after a barrier.
+double timed(const Team& team, const Candidate& c, long count) {
+  MPI_Barrier(team.comm);
+  const Clock::time_point start = Clock::now();
+  for (long k = 0; k < count; ++k) c.run();
+  return 1e6 * seconds_since(start);
+}
+
+/// How many runs take about batch_us on the slowest rank.
+long calibrated(const Team& team, const Candidate& c, double batch_us) {
+  c.run();
+  for (long count = 1;; count *= 4) {
+    const double us = largest(team, timed(team, c, count));
+    if (us >= batch_us / 4 || count >= largest_batch)
+      return std::clamp(static_cast<long>(static_cast<double>(count) * batch_us / std::max(us, 1e-3)), 1L,
+                        largest_batch);
+  }
+}
+
+bool are_steady(const std::vector<std::vector<double>>& samples, double steady_at) {
+  return std::ranges::all_of(samples, [&](const auto& s) { return summarise(s).uncertainty <= steady_at; });
+}
+
+/// Whether to go on; asked every few rounds, as working out medians takes time.
+bool wants_more(const std::vector<std::vector<double>>& samples, const Limits& limits, double seconds) {
+  const auto rounds = static_cast<int>(samples[0].size());
+  if (rounds < limits.least_rounds) return seconds < 2 * limits.seconds || rounds < 3;
+  if (seconds >= limits.seconds) return false;
+  return rounds % 8 != 0 || !are_steady(samples, limits.steady_at);
+}
+
+}  // namespace
+
+std::vector<Measured> sample(const Team& team, const std::vector<Candidate>& candidates, const Limits& limits,
+                             CacheFlush* flush) {
+  if (candidates.empty()) return {};
+  const Clock::time_point start = Clock::now();
+  std::vector<long> batches;
+  for (const Candidate& c : candidates) batches.push_back(flush ? 1 : calibrated(team, c, limits.batch_us));
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937 random(20090701);
+  std::vector<double> mine(candidates.size()), slowest(candidates.size());
+  std::vector<std::vector<double>> samples(candidates.size());
+  do {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t k : order) {
+      const long warming = flush ? 0 : 1 + batches[k] / 10;
+      for (long w = 0; w < warming; ++w) candidates[k].run();
+      if (flush) (*flush)();
+      mine[k] = timed(team, candidates[k], batches[k]) / static_cast<double>(batches[k]);
+    }
+    MPI_Allreduce(mine.data(), slowest.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, team.comm);
+    for (std::size_t k = 0; k < candidates.size(); ++k) samples[k].push_back(slowest[k]);
+  } while (decided_by_first(team, wants_more(samples, limits, seconds_since(start))));
+  std::vector<Measured> out;
+  for (std::size_t k = 0; k < candidates.size(); ++k)
+    out.push_back({summarise(samples[k]), batches[k] * static_cast<long>(samples[k].size())});
+  return out;
+}
+
+}  // namespace kplan::bench

@@ -1,0 +1,38 @@
+#pragma once
+// The one measuring loop: candidates take turns in random order, so that what disturbs the machine disturbs them alike.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tools/bench/cache_flush.hpp"
+#include "tools/bench/statistics.hpp"
+#include "tools/bench/team.hpp"
+
+namespace kplan::bench {
+
+/// What is measured: one run of it, which all ranks of the team make.
+struct Candidate {
+  std::string name;
+  std::function<void()> run;
+};
+
+struct Limits {
+  double seconds = 1;       ///< for all candidates together, calibration included
+  double steady_at = 0.02;  ///< stop when every median is as sure as that (Summary::uncertainty)
+  int least_rounds = 7;     ///< of each candidate, also when they take longer
+  double batch_us = 250;    ///< runs are timed together until a batch takes that long; cold ones one by one
+};
+
+struct Measured {
+  Summary us;     ///< of one run
+  long runs = 0;  ///< timed ones
+};
+
+/// Collective. Measures all candidates; a sample is a batch of runs between two readings of the clock after a barrier,
+/// as the slowest rank saw it. `flush` null: warm, each batch after some runs that are not timed; else one run after
+/// the caches were emptied.
+std::vector<Measured> sample(const Team& team, const std::vector<Candidate>& candidates, const Limits& limits,
+                             CacheFlush* flush);
+
+}  // namespace kplan::bench
