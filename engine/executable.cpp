@@ -153,6 +153,11 @@ void Executable::start() {
 
 void Executable::wait() { state_->runner.wait(); }
 
+void Executable::run() {
+  if (!state_->is_checked) state_->check_bindings();
+  state_->runner.run();
+}
+
 std::string Executable::schedule_json() const { return to_json(state_->runner.program().schedule, state_->plan()); }
 
 const CompileTimes& Executable::compile_times() const { return state_->times; }

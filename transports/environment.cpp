@@ -35,4 +35,16 @@ bool node_path_from_environment() {
                                        "`; set it to `on` or `off`, or unset it for `on`");
 }
 
+std::size_t piece_bytes_from_environment() {
+  const char* text = std::getenv("KPLAN_PIECE_BYTES");
+  if (text == nullptr) return 32768;
+  const std::string_view value(text);
+  std::size_t bytes = 0;
+  const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), bytes);
+  if (status == std::errc() && end == value.data() + value.size() && bytes <= std::size_t{1} << 30) return bytes;
+  throw PlanError(codes::bad_piece, "the environment variable KPLAN_PIECE_BYTES is `" + std::string(value) +
+                                        "`; set it to a number of bytes from 1 to 1073741824, to 0 to send messages "
+                                        "whole, or unset it for 32768");
+}
+
 }  // namespace kplan::transport

@@ -18,6 +18,8 @@ using jit::Opcode;
 
 /// Extents up to here are literal: short loops are unrolled, longer ones gain nothing.
 constexpr std::int64_t longest_literal_run_bytes = 1024, longest_literal_extent = 8;
+/// Outer ones only of small nests: long messages are cut into pieces, at loops whose extents are arguments.
+constexpr std::int64_t largest_literal_nest_bytes = 16384;
 
 /// The constant difference of the numbers, if there is one.
 std::optional<std::int64_t> regular_step(const std::vector<std::int64_t>& numbers) {
@@ -296,12 +298,16 @@ struct Lowering::Build {
     if (nest.list_length > 1 && !spec.has_lists()) add_list_dimension();
     for (const auto& strides : strides_bytes)
       call.strides_bytes.insert(call.strides_bytes.end(), strides.begin(), strides.end());
+    const std::int64_t element_bytes = nest.tracks.empty() || nest.counts.empty()
+                                           ? 8
+                                           : std::max<std::int64_t>(1, std::abs(nest.tracks.back().strides.back()));
     for (std::size_t d = 0; d < nest.counts.size(); ++d) {
       const bool is_innermost = d + 1 == nest.counts.size();
       const std::int64_t element =
           std::max<std::int64_t>(1, std::abs(nest.tracks.empty() ? 8 : nest.tracks.back().strides[d]));
       const bool is_short = is_innermost ? nest.counts[d] * element <= longest_literal_run_bytes
-                                         : nest.counts[d] <= longest_literal_extent;
+                                         : nest.counts[d] <= longest_literal_extent &&
+                                               nest.element_count() * element_bytes <= largest_literal_nest_bytes;
       spec.extents.push_back(is_short && lowering.literals_ != Literals::innermost ? nest.counts[d] : at_run_time);
     }
     spec.name =

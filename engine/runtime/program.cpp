@@ -1,13 +1,14 @@
 #include "engine/runtime/program.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace kplan {
 namespace {
 
 constexpr std::size_t most_literal_specs = 256;
-constexpr int slots_per_channel = 2;
+constexpr int slots_per_channel = 2, slots_of_pieces = 8;
+constexpr std::size_t fewest_pieces = 16;                    ///< shorter messages stay in the caches anyway
+constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;  ///< added to a statement's number
 
 /// The whole message lies in one buffer as it travels.
 std::optional<OutgoingMessage::InPlace> lies_in_place(const StatementSchedule& s, const Message& m,
@@ -57,7 +58,8 @@ std::vector<LoweredStatement> lower_with(const BoundPlan& bound, const Schedule&
 }
 
 StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule& s, LoweredStatement lowered,
-                                 const std::vector<jit::Kernel>& kernels, const NativeOperators& operators) {
+                                 const SpecTable& specs, const std::vector<jit::Kernel>& kernels,
+                                 const NativeOperators& operators) {
   const Statement& statement = bound.model->statements[static_cast<std::size_t>(s.statement)];
   const auto ready = [&](std::vector<KernelCall>& calls) {
     std::vector<ReadyCall> out;
@@ -68,8 +70,9 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
         out.emplace_back(std::move(c), std::move(native));
         continue;
       }
-      jit::Kernel kernel = c.spec < 0 ? jit::Kernel() : kernels[static_cast<std::size_t>(c.spec)];
-      out.emplace_back(std::move(c), std::move(kernel));
+      const auto k = static_cast<std::size_t>(c.spec);
+      if (c.spec < 0) out.emplace_back(std::move(c), jit::Kernel(), nullptr);
+      else out.emplace_back(std::move(c), kernels[k], &specs.specs()[k]);
     }
     return out;
   };
@@ -79,15 +82,16 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
   for (std::size_t m = 0; m < s.sends.size(); ++m)
     out.outgoing.push_back({s.sends[m].peer, s.world_rank_of(s.sends[m].peer),
                             static_cast<std::size_t>(s.sends[m].bytes), nullptr, ready(lowered.sends[m].calls),
-                            lowered.sends[m].in_place});
+                            lowered.sends[m].in_place, 0, nullptr});
   for (std::size_t m = 0; m < s.receives.size(); ++m)
     out.incoming.push_back({s.receives[m].peer, s.world_rank_of(s.receives[m].peer),
                             static_cast<std::size_t>(s.receives[m].bytes), nullptr, ready(lowered.receives[m].calls),
-                            false, false});
+                            false, false, 0, nullptr});
   if (!lowered.local.empty()) {
     out.staging = ready(lowered.staging);
     if (!out.staging.empty()) out.staged.resize(static_cast<std::size_t>(s.local_send[0].bytes));
-    out.incoming.push_back({s.rank, s.world_rank_of(s.rank), 0, nullptr, ready(lowered.local), true, false});
+    out.incoming.push_back(
+        {s.rank, s.world_rank_of(s.rank), 0, nullptr, ready(lowered.local), true, false, 0, nullptr});
     std::ranges::sort(out.incoming, {}, &IncomingMessage::peer);
   }
   return out;
@@ -102,52 +106,14 @@ std::vector<LoweredStatement> lower(const BoundPlan& bound, const Schedule& sche
   return lower_with(bound, schedule, specs, Literals::extents);
 }
 
-ReadyCall::ReadyCall(KernelCall call, jit::Kernel kernel) : call_(std::move(call)), kernel_(std::move(kernel)) {
-  bases_.resize(call_.streams.size());
-  for (const StreamUse& s : call_.streams) lists_.push_back(s.list.empty() ? nullptr : s.list.data());
-}
-
-ReadyCall::ReadyCall(KernelCall call, NativeReduction native) : call_(std::move(call)), native_(std::move(native)) {}
-
-std::uint64_t ReadyCall::operator()(const std::vector<BoundMemory>& memory, std::byte* message) {
-  if (native_) {
-    (*native_)(memory[static_cast<std::size_t>(call_.native_buffer)].base, message);
-    return 0;
-  }
-  for (std::size_t k = 0; k < bases_.size(); ++k) {
-    const StreamUse& s = call_.streams[k];
-    switch (s.kind) {
-      case StreamKind::message: bases_[k] = message + s.offset_bytes; break;
-      case StreamKind::buffer: bases_[k] = memory[static_cast<std::size_t>(s.buffer)].base + s.offset_bytes; break;
-      // Kernels never write a table: it is always a source.
-      case StreamKind::table: bases_[k] = reinterpret_cast<std::byte*>(call_.streams[k].table.data()); break;
-    }
-  }
-  if (call_.spec < 0) {
-    std::memcpy(bases_[0], bases_[1], static_cast<std::size_t>(call_.copy_bytes));
-    return 0;
-  }
-  const jit::KernelArguments arguments{
-      bases_.data(),       lists_.data(), call_.list_length, call_.extents.data(), call_.strides_bytes.data(),
-      call_.scalars.data()};
-  return kernel_(arguments);
-}
-
-void ReadyCall::set_varying(const std::vector<ScalarValue>& parameters) {
-  for (const auto& [slot, parameter] : call_.varying_scalars) {
-    const ScalarValue& v = parameters[static_cast<std::size_t>(parameter)];
-    call_.scalars[static_cast<std::size_t>(2 * slot)] = v.bits[0];
-    call_.scalars[static_cast<std::size_t>(2 * slot + 1)] = v.bits[1];
-  }
-}
-
 Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operators, jit::Wait wait) {
   SpecTable table;
   std::vector<LoweredStatement> lowered = lower(bound, schedule, table);
   const std::vector<jit::Kernel> kernels = jit::Compiler::instance().compile(table.specs(), wait);
   Program out;
   for (std::size_t k = 0; k < lowered.size(); ++k)
-    out.statements.push_back(ready_statement(bound, schedule.statements[k], std::move(lowered[k]), kernels, operators));
+    out.statements.push_back(
+        ready_statement(bound, schedule.statements[k], std::move(lowered[k]), table, kernels, operators));
   out.bound = std::move(bound);
   out.schedule = std::move(schedule);
   out.specs = table.specs();
@@ -159,7 +125,7 @@ StatementProgram make_statement_program(const BoundPlan& bound, const StatementS
                                         const NativeOperators& operators) {
   SpecTable table;
   LoweredStatement lowered = lower_statement(bound, schedule, table, Literals::innermost);
-  return ready_statement(bound, schedule, std::move(lowered),
+  return ready_statement(bound, schedule, std::move(lowered), table,
                          jit::Compiler::instance().compile(table.specs(), jit::Wait::not_at_all), operators);
 }
 
@@ -168,16 +134,30 @@ void open_channels(Program& program, transport::Transport& transport, transport:
   using transport::Direction;
   std::vector<ChannelSpec> specs;
   std::vector<std::unique_ptr<transport::Channel>*> targets;
-  const auto add = [&](int statement, std::int64_t peer, std::size_t bytes, Direction direction,
-                       std::unique_ptr<transport::Channel>& target) {
-    specs.push_back(
-        {static_cast<int>(peer), static_cast<std::uint32_t>(statement), bytes, slots_per_channel, direction});
-    targets.push_back(&target);
+  const auto add = [&](std::uint32_t id, std::size_t bytes, int slots, Direction direction, auto& end, int peer) {
+    specs.push_back({peer, id, bytes, slots, direction});
+    targets.push_back(&end.channel);
+  };
+  // Both ends of a message come to the same answer: they know its size, and are on the same path.
+  const auto add_message = [&](std::uint32_t id, auto& m, Direction direction) {
+    const auto peer = static_cast<int>(m.world_rank);
+    add(id, m.bytes, slots_per_channel, direction, m, peer);
+    const std::size_t piece = transport.piece_bytes(peer);
+    if (piece == 0 || m.bytes < fewest_pieces * piece) return;
+    m.pieces = std::make_unique<typename std::decay_t<decltype(m.pieces)>::element_type>(m.bytes, piece);
+    m.pieces->reserve(m.calls);
+    add(id + pieces_id, piece_head_bytes + piece, slots_of_pieces, direction, *m.pieces, peer);
   };
   for (StatementProgram& s : program.statements) {
-    for (OutgoingMessage& m : s.outgoing) add(s.statement, m.world_rank, m.bytes, Direction::send, m.channel);
+    const auto id = static_cast<std::uint32_t>(s.statement);
+    for (OutgoingMessage& m : s.outgoing) {
+      add_message(id, m, Direction::send);
+      m.is_sent_in_pieces = m.pieces && OutgoingPieces::serves(m.calls) &&
+                            !(m.in_place && transport.lends_regions(static_cast<int>(m.world_rank))) &&
+                            !program.schedule.statements[static_cast<std::size_t>(s.statement)].reads_what_it_writes;
+    }
     for (IncomingMessage& m : s.incoming)
-      if (!m.is_local) add(s.statement, m.world_rank, m.bytes, Direction::receive, m.channel);
+      if (!m.is_local) add_message(id, m, Direction::receive);
   }
   auto channels = transport.open(specs, deadline);
   for (std::size_t k = 0; k < channels.size(); ++k) *targets[k] = std::move(channels[k]);

@@ -5,35 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "engine/lower/kernel_call.hpp"
-#include "engine/runtime/native_reduction.hpp"
-#include "jit/compiler.hpp"
-#include "kplan/transport.hpp"
+#include "engine/runtime/pieces.hpp"
 
 namespace kplan {
-
-/// A kernel call that can be made again and again without allocating. Not copied once made: it points into itself.
-class ReadyCall {
- public:
-  ReadyCall(KernelCall call, jit::Kernel kernel);
-  ReadyCall(KernelCall call, NativeReduction native);
-  ReadyCall(ReadyCall&&) noexcept = default;
-  ReadyCall& operator=(ReadyCall&&) noexcept = default;
-
-  /// Runs it on the memory; `message` is the message's first byte. Returns 0, or 1 + the number of an iteration with a
-  /// zero divisor.
-  std::uint64_t operator()(const std::vector<BoundMemory>& memory, std::byte* message);
-  void set_varying(const std::vector<ScalarValue>& parameters);
-  const KernelCall& call() const { return call_; }
-  bool is_compiled() const { return call_.spec < 0 || kernel_.is_compiled(); }
-
- private:
-  KernelCall call_;
-  jit::Kernel kernel_;
-  std::optional<NativeReduction> native_;
-  std::vector<std::byte*> bases_;
-  std::vector<const std::int64_t*> lists_;
-};
 
 /// A message that this rank sends in every run.
 struct OutgoingMessage {
@@ -47,6 +21,9 @@ struct OutgoingMessage {
     std::int64_t offset_bytes = 0;
   };
   std::optional<InPlace> in_place;
+  std::uint64_t next = 0;                  ///< number of the next message on `channel`
+  std::unique_ptr<OutgoingPieces> pieces;  ///< null: always sent whole
+  bool is_sent_in_pieces = false;          ///< where this rank may wait for the receiver
 };
 
 /// A message that this rank receives in every run, or its local share.
@@ -56,6 +33,9 @@ struct IncomingMessage {
   std::unique_ptr<transport::Channel> channel;  ///< null: local
   std::vector<ReadyCall> calls;
   bool is_local = false, is_done = false;
+  std::uint64_t next = 0;
+  std::unique_ptr<IncomingPieces> pieces;  ///< null: always comes whole
+  bool comes_whole = false;                ///< in this run, though it has pieces
 };
 
 /// What one statement does in a run once its schedule is known.

@@ -1,7 +1,7 @@
 // How it works: start() packs and sends the first phase; wait() applies what arrives, in arrival order or in sender
-// order as the schedule says, and goes through the other phases. Message number and run number are the same. A zero
-// divisor, or what goes wrong in a varying pattern, does not stop a run, so that no peer waits for a message that never
-// comes: it is thrown at the end.
+// order as the schedule says, and goes through the other phases. Where a rank may wait for its peers, long messages go
+// in pieces: every look at what has come also sends what there is room for. A zero divisor, or what goes wrong in a
+// varying pattern, does not stop a run, so that no peer waits for a message that never comes: it is thrown at the end.
 #include "engine/runtime/run.hpp"
 
 #include <fmt/format.h>
@@ -20,6 +20,9 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
       timeout_(timeout),
       uniform_check_(*program_.bound.model, *transport_, Clock::now() + timeout_),
       memory_(program_.bound.model->buffers.size()) {
+  std::size_t messages = 0;
+  for (const StatementProgram& s : program_.statements) messages += s.outgoing.size();
+  under_way_.reserve(messages);
   for (const StatementSchedule& s : program_.schedule.statements)
     varying_.push_back(s.knowledge.is_varying ? std::make_unique<VaryingStatement>(
                                                     *program_.bound.model, static_cast<std::size_t>(s.statement),
@@ -40,8 +43,9 @@ void Runner::fail(const char* code, const std::string& what) const {
 /// Waits for peers: `ready` says whether they have all done it, `peers` lists those that have not, as text and by rank.
 template <class Ready, class Waiting>
 void Runner::wait_until(int statement, const Ready& ready, const Waiting& waiting) {
+  push_pieces();
   if (ready()) return;
-  const Clock::time_point deadline = Clock::now() + timeout_;
+  Clock::time_point deadline = Clock::now() + timeout_;
   const auto describe = [&](const std::vector<Wait>& waits) {
     std::string out;
     for (const Wait& w : waits) out += (out.empty() ? "" : ", ") + w.text;
@@ -49,19 +53,28 @@ void Runner::wait_until(int statement, const Ready& ready, const Waiting& waitin
                        program_.schedule.statements[static_cast<std::size_t>(statement)].name, program_.schedule.rank,
                        out);
   };
+  unsigned moves = 0;
   for (unsigned idle = 1;; ++idle) {
     transport_->progress();
+    push_pieces();
     if (ready()) return;
+    if (std::exchange(has_moved_, false)) {
+      idle = 0;
+      if (++moves % 1024 == 0) deadline = Clock::now() + timeout_;
+      continue;
+    }
     if (idle % 64 == 0 && (transport_->dead() || Clock::now() > deadline)) {
       for (const Wait& w : waiting()) {
-        if (!transport_->is_dead(w.peer) || ready()) continue;
+        if (!transport_->is_dead(w.peer)) continue;
         // What a rank sent before it ended may have come meanwhile.
+        if (ready()) return;
+        if (has_moved_) break;
         const std::vector<Wait> still = waiting();
         if (std::ranges::none_of(still, [&](const Wait& x) { return x.peer == w.peer; })) continue;
         is_broken_ = true;
         fail("KP-T002", fmt::format("{}; rank {} has ended", describe(waiting()), w.peer));
       }
-      if (Clock::now() > deadline && !ready()) {
+      if (Clock::now() > deadline && !has_moved_ && !ready()) {
         is_broken_ = true;
         fail("KP-T004", fmt::format("{}; timed out after {:g} s", describe(waiting()),
                                     std::chrono::duration<double>(timeout_).count()));
@@ -124,20 +137,41 @@ void Runner::begin_statement(int number, StatementProgram& s) {
   for (ReadyCall& call : s.staging)
     if (call(memory_, s.staged.data()) != 0) note_zero_divisor(number, call, true);
   for (OutgoingMessage& m : s.outgoing) {
+    if (m.is_sent_in_pieces && may_wait_) {
+      m.pieces->begin();
+      under_way_.push_back({number, &m});
+      continue;
+    }
+    const auto peer = [&] { return std::vector<Wait>{taking(m)}; };
     std::byte* slot = nullptr;
     wait_until(
-        number, [&] { return (slot = m.channel->send_slot(run_)) != nullptr; },
-        [&] { return std::vector<Wait>{taking(m)}; });
+        number, [&] { return (slot = m.channel->send_slot(m.next)) != nullptr; }, peer);
+    if (m.pieces)
+      wait_until(
+          number, [&] { return m.pieces->tell_whole(); }, peer);
+    const std::uint64_t seq = m.next++;
     if (m.in_place) {
       m.channel->put_in_place(
-          run_, memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes, m.bytes);
+          seq, memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes, m.bytes);
       continue;
     }
     for (ReadyCall& call : m.calls)
       if (call(memory_, slot) != 0) note_zero_divisor(number, call, true);
-    m.channel->put(run_, m.bytes);
+    m.channel->put(seq, m.bytes);
   }
-  for (IncomingMessage& m : s.incoming) m.is_done = false;
+  for (IncomingMessage& m : s.incoming) m.is_done = m.comes_whole = false;
+}
+
+/// Sends a piece of each message under way that has room.
+void Runner::push_pieces() {
+  if (under_way_.empty()) return;
+  std::erase_if(under_way_, [this](const UnderWay& u) {
+    OutgoingMessage& m = *u.message;
+    const std::size_t left = m.pieces->left();
+    if (const ReadyCall* call = m.pieces->advance(m.calls, memory_)) note_zero_divisor(u.statement, *call, true);
+    has_moved_ = has_moved_ || m.pieces->left() < left;
+    return m.pieces->left() == 0;
+  });
 }
 
 void Runner::apply(StatementProgram& s, IncomingMessage& m, std::byte* message) {
@@ -151,22 +185,34 @@ void Runner::apply(StatementProgram& s, IncomingMessage& m, std::byte* message) 
 bool Runner::take_arrived(StatementProgram& s) {
   bool is_complete = true;
   for (IncomingMessage& m : s.incoming) {
-    if (m.is_done) continue;
-    if (m.is_local) {
-      apply(s, m, s.staged.data());
-      continue;
-    }
-    // Kernels that unpack only read the message.
-    auto* message = const_cast<std::byte*>(m.channel->arrived(run_));
-    if (!message) {
-      is_complete = false;
-      if (s.is_in_sender_order) break;
-      continue;
-    }
-    apply(s, m, message);
-    m.channel->release(run_);
+    if (m.is_done || take(s, m)) continue;
+    is_complete = false;
+    if (s.is_in_sender_order) break;
   }
   return is_complete;
+}
+
+/// Applies the message, or the next piece of it, if it has come; whether the whole is done.
+bool Runner::take(StatementProgram& s, IncomingMessage& m) {
+  if (m.is_local) {
+    apply(s, m, s.staged.data());
+    return true;
+  }
+  if (m.pieces && !m.comes_whole) {
+    const ReadyCall* faulty = nullptr;
+    const IncomingPieces::Came came = m.pieces->advance(m.calls, memory_, faulty);
+    if (faulty) note_zero_divisor(s.statement, *faulty, false);
+    has_moved_ = has_moved_ || came != IncomingPieces::Came::nothing;
+    m.is_done = came == IncomingPieces::Came::last_piece;
+    m.comes_whole = came == IncomingPieces::Came::whole;
+    if (!m.comes_whole) return m.is_done;
+  }
+  // Kernels that unpack only read the message.
+  auto* message = const_cast<std::byte*>(m.channel->arrived(m.next));
+  if (!message) return false;
+  apply(s, m, message);
+  m.channel->release(m.next++);
+  return true;
 }
 
 void Runner::finish_statement(int number, StatementProgram& s) {
@@ -175,7 +221,7 @@ void Runner::finish_statement(int number, StatementProgram& s) {
       [&] {
         std::vector<Wait> out;
         for (const IncomingMessage& m : s.incoming)
-          if (!m.is_done && m.channel && !m.channel->arrived(run_))
+          if (!m.is_done && m.channel && !m.channel->arrived(m.next) && !(m.pieces && m.pieces->has_arrived()))
             out.push_back(
                 {static_cast<int>(m.world_rank), fmt::format("{} bytes from rank {}", m.bytes, m.world_rank)});
         return out;
@@ -198,9 +244,17 @@ void Runner::finish(const std::vector<int>& phase) {
   }
   for (const int number : phase)
     for (OutgoingMessage& m : program_.statements[static_cast<std::size_t>(number)].outgoing)
-      if (m.in_place)
+      if (m.in_place && m.next > 0)
         wait_until(
-            number, [&] { return m.channel->is_sent(run_); }, [&] { return std::vector<Wait>{taking(m)}; });
+            number, [&] { return m.channel->is_sent(m.next - 1); }, [&] { return std::vector<Wait>{taking(m)}; });
+  if (under_way_.empty()) return;
+  wait_until(
+      under_way_.front().statement, [&] { return under_way_.empty(); },
+      [&] {
+        std::vector<Wait> out;
+        for (const UnderWay& u : under_way_) out.push_back(taking(*u.message));
+        return out;
+      });
 }
 
 std::vector<Runner::Wait> Runner::taking_part(const std::vector<int>& ranks) {
@@ -213,7 +267,7 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
   return {static_cast<int>(m.world_rank), fmt::format("rank {} to take {} bytes", m.world_rank, m.bytes)};
 }
 
-void Runner::start() {
+void Runner::start(bool may_wait) {
   if (is_broken_)
     throw TransportError(
         "KP-T011",
@@ -236,6 +290,7 @@ void Runner::start() {
   for (std::size_t b = 0; b < memory_.size(); ++b)
     if (program_.bound.model->buffers[b].is_varying) program_.bound.state.contents[b] = memory_[b].base;
   is_started_ = true;
+  may_wait_ = may_wait;
   uniform_check_.begin(program_.bound);
   if (!program_.schedule.phases.empty()) begin(program_.schedule.phases[0]);
 }
@@ -243,7 +298,10 @@ void Runner::start() {
 void Runner::wait() {
   if (!is_started_) return;
   for (std::size_t k = 0; k < program_.schedule.phases.size(); ++k) {
-    if (k > 0) begin(program_.schedule.phases[k]);
+    if (k > 0) {
+      may_wait_ = true;
+      begin(program_.schedule.phases[k]);
+    }
     finish(program_.schedule.phases[k]);
   }
   wait_until(

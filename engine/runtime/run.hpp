@@ -22,15 +22,22 @@ class Runner {
   bool is_started() const { return is_started_; }
   bool is_broken() const { return is_broken_; }
 
-  void start();
+  void start() { start(/*may_wait=*/false); }
   void wait();
+  void run() {
+    start(/*may_wait=*/true);
+    wait();
+  }
 
  private:
+  void start(bool may_wait);
   void begin(const std::vector<int>& phase);
   void finish(const std::vector<int>& phase);
   void begin_statement(int number, StatementProgram& s);
   void finish_statement(int number, StatementProgram& s);
+  void push_pieces();
   bool take_arrived(StatementProgram& s);
+  bool take(StatementProgram& s, IncomingMessage& m);
   void apply(StatementProgram& s, IncomingMessage& m, std::byte* message);
   void note_zero_divisor(int statement, const ReadyCall& call, bool is_value);
   std::string zero_divisor_environment(const Statement& s, const Reduction& r) const;
@@ -52,6 +59,14 @@ class Runner {
   std::chrono::nanoseconds timeout_;
   UniformCheck uniform_check_;
   std::vector<BoundMemory> memory_;
+  /// A message that is being sent in pieces.
+  struct UnderWay {
+    int statement;
+    OutgoingMessage* message;
+  };
+  std::vector<UnderWay> under_way_;
+  bool may_wait_ = false;   ///< for receivers, before the messages of this phase are sent
+  bool has_moved_ = false;  ///< a piece, since it was last looked at
   std::uint64_t run_ = 0;
   bool is_started_ = false, are_parameters_new_ = false, is_broken_ = false;
   std::exception_ptr failure_;  ///< the first of this run, thrown when it has ended on all channels

@@ -7,7 +7,7 @@
 
 #include "engine/analysis/expressions.hpp"
 #include "engine/analysis/notice_bytes.hpp"
-#include "engine/schedule/schedule.hpp"
+#include "engine/schedule/footprint.hpp"
 
 namespace kplan {
 namespace {
@@ -76,6 +76,19 @@ Touched touched_by(const PlanModel& plan, const Statement& s) {
       if (e.kind == ExprKind::element) out.reads.insert(e.id);
     });
   }
+  return out;
+}
+
+/// Those that are written, and read or written by something else too.
+std::set<int> contested_buffers(const PlanModel& plan) {
+  std::set<int> reads, writes, out;
+  for (const Statement& s : plan.statements) {
+    const Touched touched = touched_by(plan, s);
+    reads.insert(touched.reads.begin(), touched.reads.end());
+    for (const int b : touched.writes)
+      if (!writes.insert(b).second) out.insert(b);
+  }
+  std::ranges::set_intersection(reads, writes, std::inserter(out, out.end()));
   return out;
 }
 
@@ -194,19 +207,19 @@ Schedule finish_schedule(const BoundPlan& bound, std::vector<StatementDraft> dra
             std::ranges::find(*drafts[number].bound.members, from) - drafts[number].bound.members->begin();
       told[number].push_back(std::move(next.notice));
     }
-  Touched phase;
+  const std::set<int> contested = contested_buffers(plan);
+  Footprint phase;
   for (std::size_t k = 0; k < drafts.size(); ++k) {
     out.statements.push_back(finish_statement(std::move(drafts[k]), std::move(told[k])));
-    const Touched next = touched_by(plan, plan.statements[k]);
-    const bool conflicts =
-        meet(next.reads, phase.writes) || meet(next.writes, phase.writes) || meet(next.writes, phase.reads);
-    if (out.phases.empty() || conflicts) {
+    StatementSchedule& statement = out.statements.back();
+    const Footprint next(bound, statement, contested);
+    statement.reads_what_it_writes = next.reads_of(next);
+    if (out.phases.empty() || next.reads_of(phase) || next.writes_of(phase) || phase.reads_of(next)) {
       out.phases.emplace_back();
       phase = {};
     }
     out.phases.back().push_back(static_cast<int>(k));
-    phase.reads.insert(next.reads.begin(), next.reads.end());
-    phase.writes.insert(next.writes.begin(), next.writes.end());
+    phase.add(next);
   }
   return out;
 }

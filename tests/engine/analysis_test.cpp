@@ -138,7 +138,7 @@ TEST_CASE("what a rank sends to itself is moved in one pass, unless it reads wha
 
 TEST_CASE("statements that touch nothing in common run together, others one after the other") {
   const char* buffers =
-      R"("a": {"type": "f64", "shape": [1]}, "b": {"type": "f64", "shape": [1]}, "c": {"type": "f64", "shape": [1]}, "d": {"type": "f64", "shape": [1]})";
+      R"("a": {"type": "f64", "shape": [4]}, "b": {"type": "f64", "shape": [4]}, "c": {"type": "f64", "shape": [4]}, "d": {"type": "f64", "shape": [4]})";
   const auto phases = [&](const char* first, const char* second) {
     return dry(Plan::parse(std::string(R"({"kplan": 1, "name": "p", "buffers": {)") + buffers +
                            R"(}, "statements": [{"communicate": ")" + first + R"("}, {"communicate": ")" + second +
@@ -148,9 +148,24 @@ TEST_CASE("statements that touch nothing in common run together, others one afte
   };
   CHECK(phases("a@1 <<= b@0", "c@1 <<= d@0") == 1);
   CHECK(phases("a@1 <<= b@0", "c@1 <<= b@0") == 1);
-  CHECK(phases("a@1 <<= b@0", "c@1 <<= a@0") == 2);  // reads what was written
-  CHECK(phases("a@1 <<= b@0", "b@1 <<= c@0") == 2);  // writes what was read
-  CHECK(phases("a@1 <<= b@0", "a@0 <<= c@1") == 2);  // writes what was written
+  CHECK(phases("a@0 <<= b@1", "c@1 <<= a@0") == 2);                      // reads what was written
+  CHECK(phases("a@1 <<= b@0", "b@0 <<= c@1") == 2);                      // writes what was read
+  CHECK(phases("a@0 <<= b@1", "a@0 <<= c@1") == 2);                      // writes what was written
+  CHECK(phases("a@1 <<= b@0", "c@1 <<= a@0") == 1);                      // on another rank
+  CHECK(phases("a[0:2]@0 <<= b[0:2]@1", "c[0:2]@1 <<= a[2:4]@0") == 1);  // other elements
+  CHECK(phases("a[0:2]@0 <<= b[0:2]@1", "c[0:2]@1 <<= a[1:3]@0") == 2);
+}
+
+TEST_CASE("a statement on one array overwrites what it reads only where elements meet") {
+  const auto overwrites = [&](const char* statement) {
+    return dry(plan_of(R"("a": {"type": "f64", "shape": [8, 70]})", statement), 0, 2)
+        .statements[0]
+        .reads_what_it_writes;
+  };
+  CHECK_FALSE(overwrites("a[0, j]@0 <<= a[6, j]@1 where j in range(70)"));
+  CHECK_FALSE(overwrites("a[r * 7, j]@1 - r <<= a[r * 5 + 1, j]@r where r in world, j in range(70)"));
+  CHECK(overwrites("a[r * 6, j]@1 - r <<= a[6 - r * 6, 69 - j]@r where r in world, j in range(70)"));
+  CHECK(overwrites("a[7, j]@0 <<= a[k, 3]@0 where k in range(8), j in range(70), k == j / 9"));
 }
 
 TEST_CASE("a place assigned twice is an error that names both environments") {

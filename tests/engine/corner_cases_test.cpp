@@ -74,7 +74,8 @@ TEST_CASE("too many environments to put in order are an error, not the end of th
   std::string message;
   try {
     kplan::transport::run_local(2, [&](std::shared_ptr<kplan::transport::Transport> transport) {
-      kplan::ReferenceRank rank{{kplan::ScalarValue::real(1.5), kplan::ScalarValue::integer(1)}, {}};
+      kplan::ReferenceRank rank{
+          {kplan::ScalarValue::real(1.5), kplan::ScalarValue::integer(1), kplan::ScalarValue::integer(1)}, {}};
       for (const std::size_t bytes : {64u, 64u, 96u}) rank.buffers.emplace_back(bytes);
       run_engine(transport, kplan::Plan::parse(plan.to_json()), rank, 1);
     });

@@ -88,7 +88,9 @@ TEST_CASE("rows longer and shorter than a block are computed in full") {
       bool ok = true;
       for (std::size_t i = 0; i < count; ++i) {
         const bool is_between = i % static_cast<std::size_t>(length + 1) == static_cast<std::size_t>(length);
-        ok = ok && target[i] == (is_between ? -1 : source[i] * source[i]);
+        ok = ok && target[i] == (is_between ? -1
+                                            : static_cast<std::int32_t>(static_cast<std::uint32_t>(source[i]) *
+                                                                        static_cast<std::uint32_t>(source[i])));
       }
       INFO(rows << " rows of " << length);
       CHECK(ok);

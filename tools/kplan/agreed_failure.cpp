@@ -90,6 +90,7 @@ int report_together(const Failure& mine) {
     // What was wrong may be in these, and the message needs neither.
     unsetenv("KPLAN_TIMEOUT");
     unsetenv("KPLAN_NODE");
+    unsetenv("KPLAN_PIECE_BYTES");
     const auto world = transport::mpi_world();
     return report_over(*world, exchange_failures(*world, mine));
   }

@@ -115,6 +115,7 @@ int run(const Options& options) {
   try {
     transport::timeout_from_environment();
     transport::node_path_from_environment();
+    transport::piece_bytes_from_environment();
     chosen = chosen_transport(options, launch_from_environment());
   } catch (const Error&) {
     return report_together(failure_of(std::current_exception()));

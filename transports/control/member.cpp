@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <thread>
 
 #include "transports/codes.hpp"
 #include "transports/control/hub.hpp"
@@ -61,7 +62,7 @@ void Member::join(const Launch& launch, Clock::time_point deadline) {
         throw TransportError(codes::control_failed, "rank " + std::to_string(rank_) + ": " + answer->bytes);
       if (answer && answer->word == Word::welcome && answer->bytes == words) return;
     }
-    pause_thread(1u << 20, true);
+    std::this_thread::sleep_for(std::min<Clock::duration>(1ms * (1 + tries), 50ms));
   }
   std::string places;
   for (const Address& address : launch.hub)

@@ -21,6 +21,7 @@ class LocalTransport final : public Transport {
       : world_(std::move(world)), rank_(rank), is_oversubscribed_(transport::is_oversubscribed(world_->size())) {}
   ~LocalTransport() override { world_->leave(rank_); }
 
+  std::size_t piece_bytes(int) const override { return piece_bytes_; }
   std::string_view name() const override { return "local"; }
   int rank() const override { return rank_; }
   int size() const override { return world_->size(); }
@@ -42,6 +43,7 @@ class LocalTransport final : public Transport {
  private:
   std::shared_ptr<World> world_;
   int rank_;
+  std::size_t piece_bytes_ = piece_bytes_from_environment();
   std::uint64_t opened_exchanges_ = 0;
   bool is_oversubscribed_;
 };

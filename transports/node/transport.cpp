@@ -48,6 +48,10 @@ class NodeTransport final : public Transport {
         neighbours_(std::move(neighbours)),
         is_oversubscribed_(transport::is_oversubscribed(neighbours_->count())) {}
 
+  std::size_t piece_bytes(int peer) const override {
+    return neighbours_->is_here(peer) ? piece_bytes_ : base_->piece_bytes(peer);
+  }
+  bool lends_regions(int peer) const override { return !neighbours_->is_here(peer) && base_->lends_regions(peer); }
   std::string_view name() const override { return base_->name(); }
   int rank() const override { return base_->rank(); }
   int size() const override { return base_->size(); }
@@ -76,6 +80,7 @@ class NodeTransport final : public Transport {
   std::shared_ptr<Transport> base_;
   std::unique_ptr<Neighbours> neighbours_;
   static constexpr unsigned turns_of_base = 32;
+  std::size_t piece_bytes_ = piece_bytes_from_environment();
   bool is_oversubscribed_, moves_base_ = false;
   unsigned turns_ = 0;
 };

@@ -130,7 +130,12 @@ void World::try_writing(const std::vector<std::string>& targets, Clock::time_poi
       if (status == 0) return true;
       if (status != -FI_EAGAIN) return false;
       progress();
-      if (Clock::now() >= deadline) return false;  // warming tells of a rank that cannot be reached
+      if (Clock::now() >= deadline)
+        throw TransportError(codes::not_come,
+                             "rank " + std::to_string(rank()) + " could not reach rank " + std::to_string(next) +
+                                 " by " + endpoint_->provider().name() +
+                                 "; where hosts have several networks, say which one (FI_TCP_IFACE for "
+                                 "tcp), or raise KPLAN_TIMEOUT");
       pause_thread(idle, true);
     }
   };

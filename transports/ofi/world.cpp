@@ -45,7 +45,8 @@ void World::warm(const std::vector<int>& peers, Clock::time_point deadline) {
       throw TransportError(codes::not_come,
                            "rank " + std::to_string(rank()) + " waited " +
                                std::to_string(std::chrono::duration<double>(Clock::now() - begin).count()) + " s for " +
-                               endpoint_->provider().name() + " to connect it to " + rank_list(missing));
+                               endpoint_->provider().name() + " to connect it to " + rank_list(missing) +
+                               "; where hosts have several networks, say which one (FI_TCP_IFACE for tcp)");
     pause_thread(idle, true);
   }
 }

@@ -150,6 +150,12 @@ class Transport {
   /// except in mpi when the tags of a communicator are used up.
   virtual std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) = 0;
 
+  /// How many bytes of a long message to this peer are best sent at a time, since it can take them while the next are
+  /// packed; 0: all of them. The same at both ends.
+  virtual std::size_t piece_bytes(int) const { return 0; }
+  /// Whether put_in_place to this peer spares the copy into a slot.
+  virtual bool lends_regions(int) const { return true; }
+
   /// Moves whatever can be moved now. Never blocks.
   virtual void progress() = 0;
 
@@ -184,13 +190,13 @@ std::shared_ptr<Transport> mpi_world();
 bool has_ofi();
 
 /// The launched processes over libfabric, without MPI; collective over them. Ranks find each other by PMIx (mpirun of
-/// Open MPI, srun --mpi=pmix) or, without a launcher, by KPLAN_RENDEZVOUS=host:port, where rank 0 listens, KPLAN_RANK and
-/// KPLAN_SIZE. A process with neither is a world of its own. KPLAN_OFI_PROVIDER names the provider of libfabric, else its
-/// own order holds; KPLAN_OFI_ONE_SIDED=off makes channels send messages also where they could write to the receiver's
-/// memory. Connections between the ranks stay open and tell of those that end; a transport that is destroyed waits, for
-/// up to ten seconds, until the others have taken what it sent. Regions put in place must stay mapped until others are
-/// put or the channel closes. Errors: PlanError for variables that are wrong; Unsupported in builds without libfabric,
-/// under launchers without PMIx, and where no provider does; TransportError when a rank does not come.
+/// Open MPI, srun --mpi=pmix) or, without a launcher, by KPLAN_RENDEZVOUS=host:port, where rank 0 listens, KPLAN_RANK
+/// and KPLAN_SIZE. A process with neither is a world of its own. KPLAN_OFI_PROVIDER names the provider of libfabric,
+/// else its own order holds; KPLAN_OFI_ONE_SIDED=off makes channels send messages also where they could write to the
+/// receiver's memory. Connections between the ranks stay open and tell of those that end; a transport that is destroyed
+/// waits, for up to ten seconds, until the others have taken what it sent. Regions put in place must stay mapped until
+/// others are put or the channel closes. Errors: PlanError for variables that are wrong; Unsupported in builds without
+/// libfabric, under launchers without PMIx, and where no provider does; TransportError when a rank does not come.
 std::shared_ptr<Transport> ofi_world();
 
 /// The time a wait may take: KPLAN_TIMEOUT in seconds (a decimal number > 0), 60 s by default. Errors: PlanError
@@ -200,5 +206,9 @@ std::chrono::nanoseconds timeout_from_environment();
 /// Whether processes of one node exchange through shared memory: KPLAN_NODE, `on` (the default) or `off`. Errors:
 /// PlanError for anything else in that variable.
 bool node_path_from_environment();
+
+/// The bytes of a piece where long messages go through shared memory in pieces: KPLAN_PIECE_BYTES, a number from 1 to
+/// 2^30, 32768 by default; 0: they go whole. Must be the same on all ranks. Errors: PlanError.
+std::size_t piece_bytes_from_environment();
 
 }  // namespace kplan::transport

@@ -1,0 +1,134 @@
+// How it works: a cursor goes through the calls of a message unit by unit. Units that lie within the bytes at hand are
+// run there, as many together as there are; one that goes beyond them is run on a bounce buffer, of which the pieces
+// take, or fill, one part after the other. Bytes between the calls' shares only align them. In front of each piece, on
+// a line of its own, stands what it is.
+#include "engine/runtime/pieces.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace kplan {
+namespace {
+
+enum class Head : std::uint64_t { piece = 1, whole = 2 };
+
+}  // namespace
+
+bool MessageCursor::serves(const std::vector<ReadyCall>& calls) {
+  std::int64_t at = 0;
+  for (const ReadyCall& call : calls) {
+    const auto& units = call.units();
+    if (!units || units->first_byte < at) return false;
+    at = units->first_byte + units->unit_bytes * units->count;
+  }
+  return true;
+}
+
+void MessageCursor::reserve(const std::vector<ReadyCall>& calls) {
+  std::int64_t largest = 0;
+  for (const ReadyCall& call : calls) largest = std::max(largest, call.units()->unit_bytes);
+  if (largest > 1) bounce_.resize(static_cast<std::size_t>(largest));
+}
+
+const ReadyCall* MessageCursor::go(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
+                                   std::byte* bytes, std::size_t count, bool packs) {
+  const ReadyCall* faulty = nullptr;
+  auto left = static_cast<std::int64_t>(count);
+  const auto advance = [&](std::int64_t n) {
+    bytes += n;
+    left -= n;
+    at_ += n;
+  };
+  while (left > 0) {
+    if (next_call_ == calls.size()) {
+      advance(left);
+      break;
+    }
+    ReadyCall& call = calls[next_call_];
+    const ReadyCall::Units& units = *call.units();
+    if (next_unit_ == units.count) {
+      ++next_call_;
+      next_unit_ = 0;
+      continue;
+    }
+    if (at_ < units.first_byte) {
+      advance(std::min(left, units.first_byte - at_));
+      continue;
+    }
+    const std::int64_t whole = in_bounce_ > 0 ? 0 : std::min(units.count - next_unit_, left / units.unit_bytes);
+    if (whole > 0) {
+      if (call.run_units(memory, bytes, next_unit_, next_unit_ + whole) != 0) faulty = &call;
+      next_unit_ += whole;
+      advance(whole * units.unit_bytes);
+      continue;
+    }
+    if (packs && in_bounce_ == 0 && call.run_units(memory, bounce_.data(), next_unit_, next_unit_ + 1) != 0)
+      faulty = &call;
+    const std::int64_t part = std::min(left, units.unit_bytes - in_bounce_);
+    if (packs) std::memcpy(bytes, bounce_.data() + in_bounce_, static_cast<std::size_t>(part));
+    else std::memcpy(bounce_.data() + in_bounce_, bytes, static_cast<std::size_t>(part));
+    in_bounce_ += part;
+    advance(part);
+    if (in_bounce_ < units.unit_bytes) continue;
+    if (!packs && call.run_units(memory, bounce_.data(), next_unit_, next_unit_ + 1) != 0) faulty = &call;
+    in_bounce_ = 0;
+    ++next_unit_;
+  }
+  return faulty;
+}
+
+const ReadyCall* OutgoingPieces::advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory) {
+  std::byte* const slot = channel->send_slot(next_);
+  if (!slot) return nullptr;
+  const std::size_t count = std::min(left_, piece_bytes_);
+  const Head head = Head::piece;
+  std::memcpy(slot, &head, sizeof head);
+  const ReadyCall* faulty = cursor_.pack(calls, memory, slot + piece_head_bytes, count);
+  channel->put(next_++, piece_head_bytes + count);
+  left_ -= count;
+  return faulty;
+}
+
+bool OutgoingPieces::tell_whole() {
+  std::byte* const slot = channel->send_slot(next_);
+  if (!slot) return false;
+  const Head head = Head::whole;
+  std::memcpy(slot, &head, sizeof head);
+  channel->put(next_++, sizeof head);
+  return true;
+}
+
+void IncomingPieces::reserve(const std::vector<ReadyCall>& calls) {
+  if (MessageCursor::serves(calls)) cursor_.reserve(calls);
+  else whole_.resize(bytes_);
+}
+
+IncomingPieces::Came IncomingPieces::advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
+                                             const ReadyCall*& faulty) {
+  const std::byte* const slot = channel->arrived(next_);
+  if (!slot) return Came::nothing;
+  Head head{};
+  std::memcpy(&head, slot, sizeof head);
+  if (head == Head::whole) {
+    channel->release(next_++);
+    return Came::whole;
+  }
+  const std::byte* const piece = slot + piece_head_bytes;
+  const std::size_t count = std::min(bytes_ - taken_, piece_bytes_);
+  if (whole_.empty()) {
+    if (const ReadyCall* call = cursor_.unpack(calls, memory, piece, count)) faulty = call;
+  } else {
+    std::memcpy(whole_.data() + taken_, piece, count);
+  }
+  channel->release(next_++);
+  taken_ += count;
+  if (taken_ < bytes_) return Came::piece;
+  if (!whole_.empty())
+    for (ReadyCall& call : calls)
+      if (call(memory, whole_.data()) != 0) faulty = &call;
+  taken_ = 0;
+  cursor_.restart();
+  return Came::last_piece;
+}
+
+}  // namespace kplan

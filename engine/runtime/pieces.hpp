@@ -1,0 +1,96 @@
+#pragma once
+// Messages that travel in pieces, so that the receiver unpacks one while the sender packs the next, and both work on
+// memory that stays in their caches: a ring of a few small slots instead of two slots for whole messages. Which way a
+// message goes, whole or in pieces, the sender decides at every run; the first slot of each run in the ring tells.
+
+#include <memory>
+#include <vector>
+
+#include "engine/runtime/ready_call.hpp"
+#include "kplan/transport.hpp"
+
+namespace kplan {
+
+/// How far a message is packed or unpacked, when that is done some bytes at a time.
+class MessageCursor {
+ public:
+  /// Whether the calls can be made that way: they go through the message from its first byte to its last.
+  static bool serves(const std::vector<ReadyCall>& calls);
+
+  void restart() { next_call_ = 0, next_unit_ = 0, at_ = 0, in_bounce_ = 0; }
+  /// Packs the next bytes of the message. Returns a call that met a zero divisor, or null. At most so many bytes as are
+  /// left.
+  const ReadyCall* pack(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* bytes,
+                        std::size_t count) {
+    return go(calls, memory, bytes, count, /*packs=*/true);
+  }
+  /// Unpacks the next bytes of the message.
+  const ReadyCall* unpack(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const std::byte* bytes,
+                          std::size_t count) {
+    // Kernels that unpack only read the message.
+    return go(calls, memory, const_cast<std::byte*>(bytes), count, /*packs=*/false);
+  }
+  /// Makes room for the units that lie in two pieces, so that no run allocates.
+  void reserve(const std::vector<ReadyCall>& calls);
+
+ private:
+  const ReadyCall* go(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* bytes,
+                      std::size_t count, bool packs);
+
+  std::size_t next_call_ = 0;
+  std::int64_t next_unit_ = 0;
+  std::int64_t at_ = 0;            ///< bytes of the message that are done
+  std::vector<std::byte> bounce_;  ///< one unit that lies in several pieces
+  std::int64_t in_bounce_ = 0;     ///< bytes of it that were moved
+};
+
+/// What a slot of a ring of pieces must hold beside the piece.
+inline constexpr std::size_t piece_head_bytes = 64;
+
+/// The sending end of a message in pieces.
+class OutgoingPieces {
+ public:
+  OutgoingPieces(std::size_t bytes, std::size_t piece_bytes) : bytes_(bytes), piece_bytes_(piece_bytes) {}
+  std::unique_ptr<transport::Channel> channel;
+
+  /// Whether the sender can do it; else it never does.
+  static bool serves(const std::vector<ReadyCall>& calls) { return MessageCursor::serves(calls); }
+  void reserve(const std::vector<ReadyCall>& calls) {
+    if (serves(calls)) cursor_.reserve(calls);
+  }
+  void begin() { left_ = bytes_, cursor_.restart(); }
+  /// Tells the receiver that this run's message comes whole; false where there is no room to.
+  bool tell_whole();
+  std::size_t left() const { return left_; }  ///< bytes that are not packed yet
+  /// Packs and sends the next piece if there is room for it. Adds to `moved` when it did; returns a call that met a
+  /// zero divisor.
+  const ReadyCall* advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory);
+
+ private:
+  std::size_t bytes_, piece_bytes_;
+  std::size_t left_ = 0;
+  std::uint64_t next_ = 0;
+  MessageCursor cursor_;
+};
+
+/// The receiving end. Where the calls cannot be made piece by piece, it collects the message first.
+class IncomingPieces {
+ public:
+  IncomingPieces(std::size_t bytes, std::size_t piece_bytes) : bytes_(bytes), piece_bytes_(piece_bytes) {}
+  std::unique_ptr<transport::Channel> channel;
+
+  void reserve(const std::vector<ReadyCall>& calls);
+  bool has_arrived() { return channel->arrived(next_) != nullptr; }
+  enum class Came : std::uint8_t { nothing, piece, last_piece, whole };
+  /// Takes the next piece if it has come; `whole`: the message comes on the other channel.
+  Came advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const ReadyCall*& faulty);
+
+ private:
+  std::size_t bytes_, piece_bytes_;
+  std::size_t taken_ = 0;
+  std::uint64_t next_ = 0;
+  MessageCursor cursor_;
+  std::vector<std::byte> whole_;
+};
+
+}  // namespace kplan

@@ -1,0 +1,176 @@
+// How it works: a part of a nest that begins and ends anywhere is a few boxes: what is left of the first iteration of a
+// loop, whole iterations, and the beginning of the last, each cut again one loop further in. Loops inside the first one
+// whose extent is constant in the code stay whole: they are the units.
+#include "engine/runtime/ready_call.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace kplan {
+
+ReadyCall::ReadyCall(KernelCall call, jit::Kernel kernel, const jit::KernelSpec* spec)
+    : call_(std::move(call)), kernel_(std::move(kernel)) {
+  bases_.resize(call_.streams.size());
+  for (const StreamUse& s : call_.streams) lists_.push_back(s.list.empty() ? nullptr : s.list.data());
+  if (spec) {
+    units_ = find_units(*spec);
+    return;
+  }
+  for (const StreamUse& s : call_.streams)
+    if (s.kind == StreamKind::message) units_ = Units{s.offset_bytes, 1, call_.copy_bytes};
+}
+
+ReadyCall::ReadyCall(KernelCall call, NativeReduction native) : call_(std::move(call)), native_(std::move(native)) {}
+
+std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spec) {
+  const auto message = std::ranges::find(call_.streams, StreamKind::message, &StreamUse::kind);
+  if (message == call_.streams.end()) return std::nullopt;
+  const auto m = static_cast<std::size_t>(message - call_.streams.begin());
+  const std::size_t dimensions = spec.extents.size();
+  if (spec.streams[m].is_indexed || dimensions + 1 > most_levels) return std::nullopt;
+  // The message must be walked from its first byte to its last.
+  std::int64_t inside = 0;
+  for (std::size_t d = dimensions; d-- > 0;) {
+    const std::int64_t stride = call_.strides_bytes[m * dimensions + d];
+    if (inside == 0) inside = stride;
+    if (stride != inside && call_.extents[d] > 1) return std::nullopt;
+    inside *= call_.extents[d];
+  }
+  // A transposition goes across the lines of its buffer: parts of a few rows would load each line again and again.
+  for (std::size_t k = 0; k < call_.streams.size() && dimensions > 1; ++k)
+    for (std::size_t d = 0; d + 1 < dimensions; ++d)
+      if (call_.streams[k].kind == StreamKind::buffer && call_.extents[d] > 1 &&
+          std::abs(call_.strides_bytes[k * dimensions + d]) <
+              std::abs(call_.strides_bytes[k * dimensions + dimensions - 1]))
+        return std::nullopt;
+  const std::int64_t list_stride = spec.streams[m].list_stride_bytes;
+  const bool has_list = spec.has_lists();
+  if (inside == 0 && has_list) inside = list_stride;
+  if (inside <= 0 || (has_list && call_.list_length > 1 && list_stride != inside)) return std::nullopt;
+
+  Units out{message->offset_bytes, inside, 1};
+  std::size_t free_dimensions = 0;
+  while (free_dimensions < dimensions && spec.extents[free_dimensions] == jit::at_run_time) ++free_dimensions;
+  for (std::size_t d = 0; d < free_dimensions; ++d) out.unit_bytes /= std::max<std::int64_t>(call_.extents[d], 1);
+  for (std::size_t d = free_dimensions; d-- > 0;) {
+    levels_.insert(levels_.begin(), {static_cast<int>(d), call_.extents[d], out.count});
+    out.count *= call_.extents[d];
+  }
+  if (has_list) {
+    levels_.insert(levels_.begin(), {-1, call_.list_length, out.count});
+    out.count *= call_.list_length;
+  }
+  for (const jit::Stream& s : spec.streams) list_strides_.push_back(s.list_stride_bytes);
+  for (const jit::Instruction& i : spec.instructions)
+    if (i.opcode == jit::Opcode::position) positions_.push_back({static_cast<std::size_t>(i.slot), i.position_strides});
+  part_bases_.resize(bases_.size());
+  part_lists_.resize(lists_.size());
+  part_extents_.resize(dimensions);
+  part_scalars_.resize(call_.scalars.size());
+  return out;
+}
+
+void ReadyCall::set_bases(const std::vector<BoundMemory>& memory, std::byte* message, std::int64_t message_shift) {
+  for (std::size_t k = 0; k < bases_.size(); ++k) {
+    const StreamUse& s = call_.streams[k];
+    switch (s.kind) {
+      case StreamKind::message: bases_[k] = message + s.offset_bytes - message_shift; break;
+      case StreamKind::buffer: bases_[k] = memory[static_cast<std::size_t>(s.buffer)].base + s.offset_bytes; break;
+      // Kernels never write a table: it is always a source.
+      case StreamKind::table: bases_[k] = reinterpret_cast<std::byte*>(call_.streams[k].table.data()); break;
+    }
+  }
+}
+
+std::uint64_t ReadyCall::operator()(const std::vector<BoundMemory>& memory, std::byte* message) {
+  if (native_) {
+    (*native_)(memory[static_cast<std::size_t>(call_.native_buffer)].base, message);
+    return 0;
+  }
+  set_bases(memory, message, 0);
+  if (call_.spec < 0) {
+    std::memcpy(bases_[0], bases_[1], static_cast<std::size_t>(call_.copy_bytes));
+    return 0;
+  }
+  const jit::KernelArguments arguments{
+      bases_.data(),       lists_.data(), call_.list_length, call_.extents.data(), call_.strides_bytes.data(),
+      call_.scalars.data()};
+  return kernel_(arguments);
+}
+
+std::uint64_t ReadyCall::run_units(const std::vector<BoundMemory>& memory, std::byte* bytes, std::int64_t first,
+                                   std::int64_t end) {
+  const std::int64_t skipped = first * units_->unit_bytes;
+  if (call_.spec < 0) {
+    set_bases(memory, bytes, units_->first_byte);
+    for (std::size_t k = 0; k < 2; ++k)
+      if (call_.streams[k].kind != StreamKind::message) bases_[k] += skipped;
+    std::memcpy(bases_[0], bases_[1], static_cast<std::size_t>(end - first));
+    return 0;
+  }
+  // Bases are those of unit 0; that of the message may lie before the memory there is, and so is only reckoned with.
+  set_bases(memory, bytes, units_->first_byte);
+  for (std::size_t k = 0; k < bases_.size(); ++k)
+    if (call_.streams[k].kind == StreamKind::message)
+      bases_[k] = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(bases_[k]) -
+                                               static_cast<std::uintptr_t>(skipped));
+  return levels_.empty() ? run_box(0, 0, 1) : cut(0, first, end);
+}
+
+std::uint64_t ReadyCall::cut(std::size_t level, std::int64_t first, std::int64_t end) {
+  const std::int64_t units = levels_[level].units;
+  std::int64_t i = first / units;
+  const std::int64_t begun = first % units, last = end / units, left = end % units;
+  std::uint64_t fault = 0;
+  if (begun != 0 || i == last) {
+    at_[level] = i;
+    fault = cut(level + 1, begun, i == last ? left : units);
+    if (i == last) return fault;
+    ++i;
+  }
+  if (i < last) fault = std::max(fault, run_box(level, i, last));
+  if (left > 0) {
+    at_[level] = last;
+    fault = std::max(fault, cut(level + 1, 0, left));
+  }
+  return fault;
+}
+
+/// Iterations [first, end) of a level, in the iterations of the levels around it that are fixed.
+std::uint64_t ReadyCall::run_box(std::size_t level, std::int64_t first, std::int64_t end) {
+  part_bases_ = bases_;
+  part_lists_ = lists_;
+  part_scalars_ = call_.scalars;
+  part_extents_ = call_.extents;
+  std::int64_t list_length = call_.list_length;
+  const std::size_t dimensions = part_extents_.size();
+  for (std::size_t l = 0; l < levels_.size() && l <= level; ++l) {
+    const std::int64_t from = l == level ? first : at_[l], count = l == level ? end - first : 1;
+    if (levels_[l].dimension < 0) {
+      list_length = count;
+      for (std::size_t k = 0; k < part_bases_.size(); ++k) {
+        if (part_lists_[k]) part_lists_[k] += from;
+        part_bases_[k] += from * list_strides_[k];
+      }
+      continue;
+    }
+    const auto d = static_cast<std::size_t>(levels_[l].dimension);
+    part_extents_[d] = count;
+    for (std::size_t k = 0; k < part_bases_.size(); ++k)
+      part_bases_[k] += from * call_.strides_bytes[k * dimensions + d];
+    for (const Position& p : positions_) part_scalars_[2 * p.slot] += static_cast<std::uint64_t>(from * p.strides[d]);
+  }
+  const jit::KernelArguments arguments{part_bases_.data(),   part_lists_.data(),         list_length,
+                                       part_extents_.data(), call_.strides_bytes.data(), part_scalars_.data()};
+  return kernel_(arguments);
+}
+
+void ReadyCall::set_varying(const std::vector<ScalarValue>& parameters) {
+  for (const auto& [slot, parameter] : call_.varying_scalars) {
+    const ScalarValue& v = parameters[static_cast<std::size_t>(parameter)];
+    call_.scalars[static_cast<std::size_t>(2 * slot)] = v.bits[0];
+    call_.scalars[static_cast<std::size_t>(2 * slot + 1)] = v.bits[1];
+  }
+}
+
+}  // namespace kplan
