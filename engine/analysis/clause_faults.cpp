@@ -5,7 +5,7 @@
 namespace kplan {
 namespace {
 
-constexpr std::int64_t most_boxes = std::int64_t{1} << 20;
+constexpr std::int64_t most_boxes = std::int64_t{1} << 24;
 
 class ClauseSearch {
  public:

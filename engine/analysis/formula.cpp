@@ -224,7 +224,7 @@ StridedInterval Formula::operation_range(const Expr& e, const Box& box) const {
                                : clamp_to_type(StridedInterval::unknown(), e.type);
     return StridedInterval::single(apply_index(e.operation, a.lo, b.lo, e.span));
   }
-  const StridedInterval out = apply_interval(e.operation, a, b, c);
+  const StridedInterval out = clamp_to_type(apply_interval(e.operation, a, b, c), e.type);
   return e.type == Scalar::boolean && !is_comparison(e.operation)
              ? StridedInterval{std::max<std::int64_t>(out.lo, 0), std::min<std::int64_t>(out.hi, 1),
                                out.is_single() ? 0 : 1}
@@ -244,9 +244,13 @@ StridedInterval Formula::element_range(const Expr& e, const Box& box) const {
 bool Formula::is_surely_inside(const Expr& e, const Box& box) const {
   const Layout& layout = knowing_.state->layouts[static_cast<std::size_t>(e.id)];
   for (std::size_t d = 0; d < e.subscripts.size(); ++d) {
-    if (e.subscripts[d].is_slice) return false;
-    const StridedInterval at = guarded_range(*e.subscripts[d].lo, box);
-    if (at.lo < 0 || at.hi >= layout.shape[d]) return false;
+    const Subscript& s = e.subscripts[d];
+    const auto within = [&](const ExprPtr& part, std::int64_t least, std::int64_t most) {
+      const StridedInterval at = part ? guarded_range(*part, box) : StridedInterval::single(least);
+      return at.lo >= least && at.hi <= most;
+    };
+    if (!within(s.lo, 0, s.is_slice ? layout.shape[d] : layout.shape[d] - 1)) return false;
+    if (s.is_slice && !(within(s.hi, 0, layout.shape[d]) && within(s.step, 1, INT64_MAX))) return false;
   }
   return true;
 }
@@ -316,6 +320,8 @@ bool Formula::is_safe(const Set& s, const Box& box) const {
     if (*e && !is_safe(**e, box)) return false;
   for (const auto& e : s.elements)
     if (!is_safe(*e, box)) return false;
+  if (s.buffer && knowing_.state->layouts[static_cast<std::size_t>(s.buffer->id)].extent > largest_selection)
+    return false;
   if (s.kind != Set::Kind::range) return true;
   const StridedInterval a = guarded_range(*s.first, box), b = guarded_range(*s.last, box);
   const Wide width = std::max(static_cast<Wide>(b.hi) - a.lo, static_cast<Wide>(a.hi) - b.lo);
@@ -426,6 +432,10 @@ bool Formula::narrow(const Expr& e, const StridedInterval& wanted, Box& box) con
   }
   if (e.kind == ExprKind::variable && binding_of(e.id)) return narrow(*binding_of(e.id), wanted, box);
   if (e.kind != ExprKind::operation) return true;
+  // Arithmetic of narrow types wraps: what the result is says little about the operands.
+  if (e.operation != Operation::convert && is_integer(e.type) && e.type != Scalar::i64 &&
+      range == clamp_to_type(StridedInterval::unknown(), e.type))
+    return true;
   const auto operand_range = [&](std::size_t k) { return guarded_range(*e.operands[k], box); };
   switch (e.operation) {
     case Operation::add: {

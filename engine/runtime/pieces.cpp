@@ -10,7 +10,7 @@
 namespace kplan {
 namespace {
 
-enum class Head : std::uint64_t { piece = 1, whole = 2 };
+enum class Head : std::uint64_t { piece = 1, whole = 2, rest = 3 };
 
 }  // namespace
 
@@ -78,14 +78,31 @@ const ReadyCall* MessageCursor::go(std::vector<ReadyCall>& calls, const std::vec
 }
 
 const ReadyCall* OutgoingPieces::advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory) {
-  std::byte* const slot = channel->send_slot(next_);
-  if (!slot) return nullptr;
+  // One slot stays free, to say that the rest comes whole.
+  std::byte* const slot = channel->send_slot(next_ + 1) ? channel->send_slot(next_) : nullptr;
+  if (!slot) {
+    ++vain_looks_;
+    return nullptr;
+  }
+  vain_looks_ = 0;
   const std::size_t count = std::min(left_, piece_bytes_);
   const Head head = Head::piece;
   std::memcpy(slot, &head, sizeof head);
   const ReadyCall* faulty = cursor_.pack(calls, memory, slot + piece_head_bytes, count);
   channel->put(next_++, piece_head_bytes + count);
   left_ -= count;
+  return faulty;
+}
+
+const ReadyCall* OutgoingPieces::pack_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
+                                           std::byte* slot) {
+  std::byte* const note = channel->send_slot(next_);
+  if (!note) return nullptr;
+  const Head head = Head::rest;
+  std::memcpy(note, &head, sizeof head);
+  const ReadyCall* faulty = cursor_.pack(calls, memory, slot, left_);
+  channel->put(next_++, sizeof head);
+  left_ = 0;
   return faulty;
 }
 
@@ -103,32 +120,43 @@ void IncomingPieces::reserve(const std::vector<ReadyCall>& calls) {
   else whole_.resize(bytes_);
 }
 
+/// The next bytes of the message; the last ones make it ready for the next message.
+const ReadyCall* IncomingPieces::take(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
+                                      const std::byte* bytes, std::size_t count) {
+  const ReadyCall* faulty = nullptr;
+  if (whole_.empty()) faulty = cursor_.unpack(calls, memory, bytes, count);
+  else std::memcpy(whole_.data() + taken_, bytes, count);
+  taken_ += count;
+  if (taken_ < bytes_) return faulty;
+  if (!whole_.empty())
+    for (ReadyCall& call : calls)
+      if (call(memory, whole_.data()) != 0) faulty = &call;
+  taken_ = 0;
+  cursor_.restart();
+  return faulty;
+}
+
 IncomingPieces::Came IncomingPieces::advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
                                              const ReadyCall*& faulty) {
   const std::byte* const slot = channel->arrived(next_);
   if (!slot) return Came::nothing;
   Head head{};
   std::memcpy(&head, slot, sizeof head);
-  if (head == Head::whole) {
-    channel->release(next_++);
-    return Came::whole;
-  }
-  const std::byte* const piece = slot + piece_head_bytes;
-  const std::size_t count = std::min(bytes_ - taken_, piece_bytes_);
-  if (whole_.empty()) {
-    if (const ReadyCall* call = cursor_.unpack(calls, memory, piece, count)) faulty = call;
-  } else {
-    std::memcpy(whole_.data() + taken_, piece, count);
+  if (head == Head::piece) {
+    if (const ReadyCall* call = take(calls, memory, slot + piece_head_bytes, std::min(bytes_ - taken_, piece_bytes_)))
+      faulty = call;
   }
   channel->release(next_++);
-  taken_ += count;
-  if (taken_ < bytes_) return Came::piece;
-  if (!whole_.empty())
-    for (ReadyCall& call : calls)
-      if (call(memory, whole_.data()) != 0) faulty = &call;
-  taken_ = 0;
-  cursor_.restart();
-  return Came::last_piece;
+  if (head == Head::whole) return Came::whole;
+  if (head == Head::piece) return taken_ == 0 ? Came::last_piece : Came::piece;
+  awaits_rest_ = true;
+  return Came::rest;
+}
+
+const ReadyCall* IncomingPieces::take_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
+                                           const std::byte* bytes) {
+  awaits_rest_ = false;
+  return take(calls, memory, bytes, bytes_ - taken_);
 }
 
 }  // namespace kplan

@@ -1,7 +1,8 @@
 #pragma once
 // Messages that travel in pieces, so that the receiver unpacks one while the sender packs the next, and both work on
 // memory that stays in their caches: a ring of a few small slots instead of two slots for whole messages. Which way a
-// message goes, whole or in pieces, the sender decides at every run; the first slot of each run in the ring tells.
+// message goes, whole or in pieces, the sender decides at every run; the first slot of each run in the ring tells. A
+// receiver that takes no pieces does not hold the sender up for long: the rest goes as a whole message then.
 
 #include <memory>
 #include <vector>
@@ -58,18 +59,23 @@ class OutgoingPieces {
   void reserve(const std::vector<ReadyCall>& calls) {
     if (serves(calls)) cursor_.reserve(calls);
   }
-  void begin() { left_ = bytes_, cursor_.restart(); }
+  void begin() { left_ = bytes_, vain_looks_ = 0, cursor_.restart(); }
   /// Tells the receiver that this run's message comes whole; false where there is no room to.
   bool tell_whole();
   std::size_t left() const { return left_; }  ///< bytes that are not packed yet
-  /// Packs and sends the next piece if there is room for it. Adds to `moved` when it did; returns a call that met a
-  /// zero divisor.
+  /// Packs and sends the next piece if there is room for it. Returns a call that met a zero divisor, or null.
   const ReadyCall* advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory);
+  /// Whether there was no room many times in a row; then the rest had better go to the whole messages' channel.
+  bool is_held_up() const { return vain_looks_ > most_vain_looks; }
+  /// Packs all that is left into `slot`, and tells the receiver; if that is possible, which left() shows.
+  const ReadyCall* pack_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* slot);
 
  private:
   std::size_t bytes_, piece_bytes_;
+  static constexpr unsigned most_vain_looks = 1400;  ///< about a millisecond
   std::size_t left_ = 0;
   std::uint64_t next_ = 0;
+  unsigned vain_looks_ = 0;
   MessageCursor cursor_;
 };
 
@@ -81,13 +87,23 @@ class IncomingPieces {
 
   void reserve(const std::vector<ReadyCall>& calls);
   bool has_arrived() { return channel->arrived(next_) != nullptr; }
-  enum class Came : std::uint8_t { nothing, piece, last_piece, whole };
-  /// Takes the next piece if it has come; `whole`: the message comes on the other channel.
+  enum class Came : std::uint8_t { nothing, piece, last_piece, whole, rest };
+  /// Takes the next piece if it has come; `whole` and `rest`: the message, or what is left of it, comes on the other
+  /// channel.
   Came advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const ReadyCall*& faulty);
+  /// Whether the rest is still to come.
+  bool awaits_rest() const { return awaits_rest_; }
+  /// Takes the rest. Returns a call that met a zero divisor, or null.
+  const ReadyCall* take_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
+                             const std::byte* bytes);
 
  private:
+  const ReadyCall* take(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const std::byte* bytes,
+                        std::size_t count);
+
   std::size_t bytes_, piece_bytes_;
   std::size_t taken_ = 0;
+  bool awaits_rest_ = false;
   std::uint64_t next_ = 0;
   MessageCursor cursor_;
   std::vector<std::byte> whole_;

@@ -7,6 +7,14 @@
 #include <cstring>
 
 namespace kplan {
+namespace {
+
+/// Addresses on the way to one that is inside may lie outside, where pointers must not.
+std::byte* moved(std::byte* address, std::int64_t bytes) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes));
+}
+
+}  // namespace
 
 ReadyCall::ReadyCall(KernelCall call, jit::Kernel kernel, const jit::KernelSpec* spec)
     : call_(std::move(call)), kernel_(std::move(kernel)) {
@@ -111,9 +119,7 @@ std::uint64_t ReadyCall::run_units(const std::vector<BoundMemory>& memory, std::
   // Bases are those of unit 0; that of the message may lie before the memory there is, and so is only reckoned with.
   set_bases(memory, bytes, units_->first_byte);
   for (std::size_t k = 0; k < bases_.size(); ++k)
-    if (call_.streams[k].kind == StreamKind::message)
-      bases_[k] = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(bases_[k]) -
-                                               static_cast<std::uintptr_t>(skipped));
+    if (call_.streams[k].kind == StreamKind::message) bases_[k] = moved(bases_[k], -skipped);
   return levels_.empty() ? run_box(0, 0, 1) : cut(0, first, end);
 }
 
@@ -150,14 +156,14 @@ std::uint64_t ReadyCall::run_box(std::size_t level, std::int64_t first, std::int
       list_length = count;
       for (std::size_t k = 0; k < part_bases_.size(); ++k) {
         if (part_lists_[k]) part_lists_[k] += from;
-        part_bases_[k] += from * list_strides_[k];
+        part_bases_[k] = moved(part_bases_[k], from * list_strides_[k]);
       }
       continue;
     }
     const auto d = static_cast<std::size_t>(levels_[l].dimension);
     part_extents_[d] = count;
     for (std::size_t k = 0; k < part_bases_.size(); ++k)
-      part_bases_[k] += from * call_.strides_bytes[k * dimensions + d];
+      part_bases_[k] = moved(part_bases_[k], from * call_.strides_bytes[k * dimensions + d]);
     for (const Position& p : positions_) part_scalars_[2 * p.slot] += static_cast<std::uint64_t>(from * p.strides[d]);
   }
   const jit::KernelArguments arguments{part_bases_.data(),   part_lists_.data(),         list_length,

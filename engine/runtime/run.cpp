@@ -53,16 +53,17 @@ void Runner::wait_until(int statement, const Ready& ready, const Waiting& waitin
                        program_.schedule.statements[static_cast<std::size_t>(statement)].name, program_.schedule.rank,
                        out);
   };
-  unsigned moves = 0;
+  bool was_moved = false;
   for (unsigned idle = 1;; ++idle) {
     transport_->progress();
     push_pieces();
     if (ready()) return;
     if (std::exchange(has_moved_, false)) {
       idle = 0;
-      if (++moves % 1024 == 0) deadline = Clock::now() + timeout_;
+      was_moved = true;
       continue;
     }
+    if (idle % 64 == 0 && std::exchange(was_moved, false)) deadline = Clock::now() + timeout_;
     if (idle % 64 == 0 && (transport_->dead() || Clock::now() > deadline)) {
       for (const Wait& w : waiting()) {
         if (!transport_->is_dead(w.peer)) continue;
@@ -74,7 +75,7 @@ void Runner::wait_until(int statement, const Ready& ready, const Waiting& waitin
         is_broken_ = true;
         fail("KP-T002", fmt::format("{}; rank {} has ended", describe(waiting()), w.peer));
       }
-      if (Clock::now() > deadline && !has_moved_ && !ready()) {
+      if (Clock::now() > deadline && !has_moved_ && !ready() && !has_moved_) {
         is_broken_ = true;
         fail("KP-T004", fmt::format("{}; timed out after {:g} s", describe(waiting()),
                                     std::chrono::duration<double>(timeout_).count()));
@@ -168,7 +169,14 @@ void Runner::push_pieces() {
   std::erase_if(under_way_, [this](const UnderWay& u) {
     OutgoingMessage& m = *u.message;
     const std::size_t left = m.pieces->left();
-    if (const ReadyCall* call = m.pieces->advance(m.calls, memory_)) note_zero_divisor(u.statement, *call, true);
+    const ReadyCall* faulty = m.pieces->advance(m.calls, memory_);
+    if (m.pieces->is_held_up()) {
+      if (std::byte* const slot = m.channel->send_slot(m.next)) {
+        faulty = m.pieces->pack_rest(m.calls, memory_, slot);
+        if (m.pieces->left() == 0) m.channel->put(m.next++, left);
+      }
+    }
+    if (faulty) note_zero_divisor(u.statement, *faulty, true);
     has_moved_ = has_moved_ || m.pieces->left() < left;
     return m.pieces->left() == 0;
   });
@@ -204,13 +212,19 @@ bool Runner::take(StatementProgram& s, IncomingMessage& m) {
     if (faulty) note_zero_divisor(s.statement, *faulty, false);
     has_moved_ = has_moved_ || came != IncomingPieces::Came::nothing;
     m.is_done = came == IncomingPieces::Came::last_piece;
-    m.comes_whole = came == IncomingPieces::Came::whole;
+    m.comes_whole = came == IncomingPieces::Came::whole || came == IncomingPieces::Came::rest;
     if (!m.comes_whole) return m.is_done;
   }
   // Kernels that unpack only read the message.
   auto* message = const_cast<std::byte*>(m.channel->arrived(m.next));
   if (!message) return false;
-  apply(s, m, message);
+  if (m.pieces && m.pieces->awaits_rest()) {
+    if (const ReadyCall* faulty = m.pieces->take_rest(m.calls, memory_, message))
+      note_zero_divisor(s.statement, *faulty, false);
+    m.is_done = true;
+  } else {
+    apply(s, m, message);
+  }
   m.channel->release(m.next++);
   return true;
 }

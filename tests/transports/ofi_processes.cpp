@@ -51,10 +51,15 @@ std::shared_ptr<Transport> make_world(int ranks, Limits limits) {
   launch.key = "world " + std::to_string(worlds++);
   if (launch.rank == 0) launch.listener = listen_at({});
   std::string card;
-  if (launch.rank == 0) card = std::to_string(port_of(launch.listener));
-  const std::string port = gather(card)[0];
+  if (launch.rank == 0) {
+    card = std::to_string(port_of(launch.listener));
+    for (const std::string& host : own_hosts()) card += " " + host;
+  }
+  std::istringstream words(gather(card)[0]);
   if (launch.rank >= ranks) return nullptr;
-  for (const std::string& host : own_hosts()) launch.hub.push_back({host, static_cast<std::uint16_t>(std::stoi(port))});
+  std::uint16_t port = 0;
+  words >> port;
+  for (std::string host; words >> host;) launch.hub.push_back({host, port});
   return make_transport(std::make_unique<Member>(std::move(launch), soon()), limits, soon());
 }
 

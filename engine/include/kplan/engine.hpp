@@ -115,8 +115,8 @@ class Executable {
   /// Ends the run that was started. Throws TransportError when a peer fails or KPLAN_TIMEOUT passes, RunError for a
   /// zero divisor in a value. Waits without a run started do nothing.
   void wait();
-  /// start() and wait() in one: long messages between ranks that share memory go in pieces then, which the receivers
-  /// unpack meanwhile, and so may have to wait for them.
+  /// start() and wait() in one. Long messages between ranks that share memory go in pieces then, which the receivers
+  /// unpack meanwhile.
   void run();
 
   /// Where the time went that compile() took on this rank. One step, `look up`, where the plan was known.

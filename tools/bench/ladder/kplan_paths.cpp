@@ -1,4 +1,8 @@
-// How it works: the two lower paths drive channels of the transport as the engine does; the third is a plan.
+// How it works: the lower paths drive channels of the transports as the engine does; the last is a plan.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "kplan/engine.hpp"
@@ -13,8 +17,8 @@ enum class Way { copied, in_place };
 /// A channel to the other rank and one from it.
 class ChannelPair {
  public:
-  ChannelPair(const Team& pair, Ends& ends, Way way)
-      : transport_(transport::mpi(pair.comm)), ends_(ends), way_(way), rank_(pair.rank) {
+  ChannelPair(std::shared_ptr<transport::Transport> transport, Ends& ends, Way way)
+      : transport_(std::move(transport)), ends_(ends), way_(way), rank_(transport_->rank()) {
     transport::ChannelSpec to{1 - rank_, 0, ends.out.size_bytes(), 2, transport::Direction::send}, from = to;
     from.direction = transport::Direction::receive;
     const transport::ChannelSpec specs[] = {to, from};
@@ -102,15 +106,38 @@ std::shared_ptr<BoundPlans> bound_plans(const Team& pair, Ends& ends) {
 
 }  // namespace
 
-std::vector<Path> kplan_paths(const Team& pair, Ends& ends) {
-  std::vector<Path> out;
-  for (const auto& [name, way] :
-       {std::pair("kplan channel, copied", Way::copied), std::pair("kplan channel, in place", Way::in_place)}) {
-    auto channels = std::make_shared<ChannelPair>(pair, ends, way);
-    out.push_back({name, [channels] { channels->echo(); }, [channels] { channels->both_ways(); }});
+std::vector<Route> routes(const Team& pair, bool is_world) {
+  const char* const node = std::getenv("KPLAN_NODE");
+  const char* const provider = std::getenv("KPLAN_OFI_PROVIDER");
+  std::vector<Route> out{{"kplan", transport::mpi(pair.comm)}};
+  setenv("KPLAN_NODE", "off", 1);
+  out.push_back({"kplan, KPLAN_NODE=off", transport::mpi(pair.comm)});
+  if (is_world && transport::has_ofi()) {
+    for (const std::string& name :
+         provider ? std::vector<std::string>{provider} : std::vector<std::string>{"tcp", "shm"}) {
+      setenv("KPLAN_OFI_PROVIDER", name.c_str(), 1);
+      try {
+        out.push_back({fmt::format("kplan ofi {}, KPLAN_NODE=off", name), transport::ofi_world()});
+      } catch (const Error& e) {  // the same on both ranks
+        if (pair.rank == 0) std::fprintf(stderr, "kplan-bench: without libfabric's %s: %s\n", name.c_str(), e.what());
+      }
+    }
   }
+  if (node) setenv("KPLAN_NODE", node, 1);
+  else unsetenv("KPLAN_NODE");
+  return out;
+}
+
+std::vector<Path> kplan_paths(const Team& pair, const std::vector<Route>& routes, Ends& ends) {
+  std::vector<Path> out;
+  const auto add = [&](const Route& route, const std::string& name, Way way) {
+    auto channels = std::make_shared<ChannelPair>(route.transport, ends, way);
+    out.push_back({route.name + name, [channels] { channels->echo(); }, [channels] { channels->both_ways(); }});
+  };
+  for (const Route& route : routes) add(route, ", channel", Way::copied);
+  add(routes[0], ", channel, in place", Way::in_place);
   auto plans = bound_plans(pair, ends);
-  out.push_back({"kplan plan, bound buffers", [plans] { plans->echo.run(); }, [plans] { plans->both_ways.run(); }});
+  out.push_back({"kplan, plan", [plans] { plans->echo.run(); }, [plans] { plans->both_ways.run(); }});
   return out;
 }
 

@@ -48,13 +48,12 @@ std::string rate(const std::vector<Result>& rows) {
   return out.empty() ? "" : out + "\n";
 }
 
-std::vector<Result> measure(const Team& pair, const Options& options, std::size_t bytes, double seconds,
-                            CacheFlush& flush) {
+std::vector<Result> measure(const Team& pair, const std::vector<Route>& routes, const Options& options,
+                            std::size_t bytes, double seconds, CacheFlush& flush) {
   Ends ends(bytes);
-  std::vector<Path> paths;
-  for (const auto& make : {kplan_paths, other_paths})
-    for (Path& p : make(pair, ends))
-      if (options.wants_method(p.name)) paths.push_back(std::move(p));
+  std::vector<Path> paths = kplan_paths(pair, routes, ends);
+  for (Path& p : other_paths(pair, ends)) paths.push_back(std::move(p));
+  std::erase_if(paths, [&](const Path& p) { return !options.wants_method(p.name); });
   for (const Path& p : paths) check(pair, ends, p);
   std::vector<Result> rows;
   for (const std::string& variant : variants) {
@@ -109,8 +108,9 @@ int ladder(const Team& world, const Options& options) {
     CacheFlush flush(options.flush_mib ? static_cast<std::size_t>(*options.flush_mib * 1048576) : flush_bytes(pair));
     say_where(pair, flush.size_bytes());
     const double seconds = options.seconds.value_or(90) / static_cast<double>(std::max<std::size_t>(chosen.size(), 1));
+    const std::vector<Route> all_routes = routes(pair, world.size == 2);
     for (const std::size_t bytes : chosen) {
-      const std::vector<Result> rows = measure(pair, options, bytes, seconds, flush);
+      const std::vector<Result> rows = measure(pair, all_routes, options, bytes, seconds, flush);
       say(pair, table(rows) + rate(rows) + "\n");
       results.insert(results.end(), rows.begin(), rows.end());
     }

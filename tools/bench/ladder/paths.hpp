@@ -25,9 +25,20 @@ struct Path {
   std::function<void()> both_ways;  ///< one message each way
 };
 
-/// Collective over a team of two ranks. Slots of kplan's channels, filled and emptied by copies; regions sent in place;
-/// and a compiled plan over bound buffers.
-std::vector<Path> kplan_paths(const Team& pair, Ends& ends);
+/// One of kplan's transports between the two ranks.
+struct Route {
+  std::string name;
+  std::shared_ptr<transport::Transport> transport;
+};
+
+/// Collective over a team of two ranks: mpi with shared memory and without, and where these two are all processes that
+/// were launched, libfabric without shared memory by the providers tcp and shm, or the one of KPLAN_OFI_PROVIDER. What
+/// cannot be had is said and left out.
+std::vector<Route> routes(const Team& pair, bool is_world);
+
+/// Collective over a team of two ranks. On each route, slots of channels, filled and emptied by copies; on the first
+/// one also regions sent in place, and a compiled plan over bound buffers.
+std::vector<Path> kplan_paths(const Team& pair, const std::vector<Route>& routes, Ends& ends);
 
 /// Blocking and persistent messages of MPI, the latter also through buffers as packing would have it, and the copy of
 /// the same bytes within a process.
