@@ -82,7 +82,7 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
   for (std::size_t m = 0; m < s.sends.size(); ++m)
     out.outgoing.push_back({s.sends[m].peer, s.world_rank_of(s.sends[m].peer),
                             static_cast<std::size_t>(s.sends[m].bytes), nullptr, ready(lowered.sends[m].calls),
-                            lowered.sends[m].in_place, 0, nullptr});
+                            lowered.sends[m].in_place, 0, false, nullptr});
   for (std::size_t m = 0; m < s.receives.size(); ++m)
     out.incoming.push_back({s.receives[m].peer, s.world_rank_of(s.receives[m].peer),
                             static_cast<std::size_t>(s.receives[m].bytes), nullptr, ready(lowered.receives[m].calls),
@@ -152,6 +152,7 @@ void open_channels(Program& program, transport::Transport& transport, transport:
     const auto id = static_cast<std::uint32_t>(s.statement);
     for (OutgoingMessage& m : s.outgoing) {
       add_message(id, m, Direction::send);
+      m.ends_when_sent = m.in_place || !transport.delivers_alone(static_cast<int>(m.world_rank));
       m.is_sent_in_pieces = m.pieces && OutgoingPieces::serves(m.calls) &&
                             !(m.in_place && transport.lends_regions(static_cast<int>(m.world_rank))) &&
                             !program.schedule.statements[static_cast<std::size_t>(s.statement)].reads_what_it_writes;

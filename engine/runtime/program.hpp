@@ -22,6 +22,7 @@ struct OutgoingMessage {
   };
   std::optional<InPlace> in_place;
   std::uint64_t next = 0;                  ///< number of the next message on `channel`
+  bool ends_when_sent = false;             ///< the run does not end before the message is sent
   std::unique_ptr<OutgoingPieces> pieces;  ///< null: always sent whole
   bool is_sent_in_pieces = false;          ///< where this rank may wait for the receiver
 };

@@ -258,7 +258,7 @@ void Runner::finish(const std::vector<int>& phase) {
   }
   for (const int number : phase)
     for (OutgoingMessage& m : program_.statements[static_cast<std::size_t>(number)].outgoing)
-      if (m.in_place && m.next > 0)
+      if (m.ends_when_sent && m.next > 0)
         wait_until(
             number, [&] { return m.channel->is_sent(m.next - 1); }, [&] { return std::vector<Wait>{taking(m)}; });
   if (under_way_.empty()) return;

@@ -22,6 +22,7 @@ class LocalTransport final : public Transport {
   ~LocalTransport() override { world_->leave(rank_); }
 
   std::size_t piece_bytes(int) const override { return piece_bytes_; }
+  bool delivers_alone(int) const override { return true; }
   std::string_view name() const override { return "local"; }
   int rank() const override { return rank_; }
   int size() const override { return world_->size(); }

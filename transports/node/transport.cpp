@@ -51,6 +51,7 @@ class NodeTransport final : public Transport {
   std::size_t piece_bytes(int peer) const override {
     return neighbours_->is_here(peer) ? piece_bytes_ : base_->piece_bytes(peer);
   }
+  bool delivers_alone(int peer) const override { return neighbours_->is_here(peer) || base_->delivers_alone(peer); }
   bool lends_regions(int peer) const override { return !neighbours_->is_here(peer) && base_->lends_regions(peer); }
   std::string_view name() const override { return base_->name(); }
   int rank() const override { return base_->rank(); }

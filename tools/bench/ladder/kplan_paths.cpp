@@ -1,7 +1,4 @@
 // How it works: the lower paths drive channels of the transports as the engine does; the last is a plan.
-#include <fmt/format.h>
-
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -17,8 +14,12 @@ enum class Way { copied, in_place };
 /// A channel to the other rank and one from it.
 class ChannelPair {
  public:
-  ChannelPair(std::shared_ptr<transport::Transport> transport, Ends& ends, Way way)
-      : transport_(std::move(transport)), ends_(ends), way_(way), rank_(transport_->rank()) {
+  ChannelPair(const Route& route, Ends& ends, Way way)
+      : transport_(route.transport),
+        ends_(ends),
+        way_(way),
+        ends_when_sent_(route.ends_when_sent || way == Way::in_place),
+        rank_(transport_->rank()) {
     transport::ChannelSpec to{1 - rank_, 0, ends.out.size_bytes(), 2, transport::Direction::send}, from = to;
     from.direction = transport::Direction::receive;
     const transport::ChannelSpec specs[] = {to, from};
@@ -65,7 +66,7 @@ class ChannelPair {
   }
 
   void finish() {
-    if (way_ == Way::in_place) wait_for([&] { return to_->is_sent(run_); });
+    if (ends_when_sent_) wait_for([&] { return to_->is_sent(run_); });
     ++run_;
   }
 
@@ -73,6 +74,7 @@ class ChannelPair {
   std::unique_ptr<transport::Channel> to_, from_;
   Ends& ends_;
   Way way_;
+  bool ends_when_sent_;
   int rank_;
   std::uint64_t run_ = 0;
 };
@@ -106,23 +108,11 @@ std::shared_ptr<BoundPlans> bound_plans(const Team& pair, Ends& ends) {
 
 }  // namespace
 
-std::vector<Route> routes(const Team& pair, bool is_world) {
+std::vector<Route> routes(const Team& pair) {
   const char* const node = std::getenv("KPLAN_NODE");
-  const char* const provider = std::getenv("KPLAN_OFI_PROVIDER");
-  std::vector<Route> out{{"kplan", transport::mpi(pair.comm)}};
+  std::vector<Route> out{{"kplan", transport::mpi(pair.comm), false}};
   setenv("KPLAN_NODE", "off", 1);
-  out.push_back({"kplan, KPLAN_NODE=off", transport::mpi(pair.comm)});
-  if (is_world && transport::has_ofi()) {
-    for (const std::string& name :
-         provider ? std::vector<std::string>{provider} : std::vector<std::string>{"tcp", "shm"}) {
-      setenv("KPLAN_OFI_PROVIDER", name.c_str(), 1);
-      try {
-        out.push_back({fmt::format("kplan ofi {}, KPLAN_NODE=off", name), transport::ofi_world()});
-      } catch (const Error& e) {  // the same on both ranks
-        if (pair.rank == 0) std::fprintf(stderr, "kplan-bench: without libfabric's %s: %s\n", name.c_str(), e.what());
-      }
-    }
-  }
+  out.push_back({"kplan, KPLAN_NODE=off", transport::mpi(pair.comm), true});
   if (node) setenv("KPLAN_NODE", node, 1);
   else unsetenv("KPLAN_NODE");
   return out;
@@ -131,7 +121,7 @@ std::vector<Route> routes(const Team& pair, bool is_world) {
 std::vector<Path> kplan_paths(const Team& pair, const std::vector<Route>& routes, Ends& ends) {
   std::vector<Path> out;
   const auto add = [&](const Route& route, const std::string& name, Way way) {
-    auto channels = std::make_shared<ChannelPair>(route.transport, ends, way);
+    auto channels = std::make_shared<ChannelPair>(route, ends, way);
     out.push_back({route.name + name, [channels] { channels->echo(); }, [channels] { channels->both_ways(); }});
   };
   for (const Route& route : routes) add(route, ", channel", Way::copied);

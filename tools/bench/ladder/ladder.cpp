@@ -108,7 +108,7 @@ int ladder(const Team& world, const Options& options) {
     CacheFlush flush(options.flush_mib ? static_cast<std::size_t>(*options.flush_mib * 1048576) : flush_bytes(pair));
     say_where(pair, flush.size_bytes());
     const double seconds = options.seconds.value_or(90) / static_cast<double>(std::max<std::size_t>(chosen.size(), 1));
-    const std::vector<Route> all_routes = routes(pair, world.size == 2);
+    const std::vector<Route> all_routes = routes(pair);
     for (const std::size_t bytes : chosen) {
       const std::vector<Result> rows = measure(pair, all_routes, options, bytes, seconds, flush);
       say(pair, table(rows) + rate(rows) + "\n");

@@ -29,12 +29,12 @@ struct Path {
 struct Route {
   std::string name;
   std::shared_ptr<transport::Transport> transport;
+  bool ends_when_sent = false;  ///< a message may not leave while its sender is busy with something else
 };
 
-/// Collective over a team of two ranks: mpi with shared memory and without, and where these two are all processes that
-/// were launched, libfabric without shared memory by the providers tcp and shm, or the one of KPLAN_OFI_PROVIDER. What
-/// cannot be had is said and left out.
-std::vector<Route> routes(const Team& pair, bool is_world);
+/// Collective over a team of two ranks: mpi with shared memory and without. Not libfabric, whose ranks must keep asking
+/// for progress, which they do not while they wait for another method.
+std::vector<Route> routes(const Team& pair);
 
 /// Collective over a team of two ranks. On each route, slots of channels, filled and emptied by copies; on the first
 /// one also regions sent in place, and a compiled plan over bound buffers.

@@ -153,6 +153,9 @@ class Transport {
   /// How many bytes of a long message to this peer are best sent at a time, since it can take them while the next are
   /// packed; 0: all of them. The same at both ends.
   virtual std::size_t piece_bytes(int) const { return 0; }
+  /// Whether what was put comes to this peer though the sender does something else then; if not, it had better move the
+  /// transport until the message is_sent.
+  virtual bool delivers_alone(int) const { return false; }
   /// Whether put_in_place to this peer spares the copy into a slot.
   virtual bool lends_regions(int) const { return true; }
 
