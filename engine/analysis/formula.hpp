@@ -45,6 +45,9 @@ struct Knowing {
   const RankState* state = nullptr;  ///< parameters, fixed contents; the rank in it is not used
 };
 
+/// Whether ranges of integers say something about it.
+inline bool is_integral(const Expr& e) { return !e.record && (e.type == Scalar::boolean || is_integer(e.type)); }
+
 class Formula {
  public:
   explicit Formula(const Knowing& knowing);
