@@ -36,17 +36,6 @@ std::vector<std::unique_ptr<Member>> members(std::vector<Launch> all) {
   return out;
 }
 
-/// The message of the error that `call` throws, or `no error`.
-template <class Call>
-std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const kplan::Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 void wait_until_dead(Member& member, int rank) {
   const Clock::time_point deadline = soon();
   while (!member.is_dead(rank) && Clock::now() < deadline) std::this_thread::sleep_for(1ms);
@@ -98,7 +87,7 @@ TEST_CASE("a second process of the same rank is refused") {
   doubled.hub = all[1].hub;
   doubled.key = "test";
   const auto own = members(std::move(all));
-  CHECK_THAT(refusal([&] { Member(std::move(doubled), soon()); }),
+  CHECK_THAT(refusal<kplan::Error>([&] { Member(std::move(doubled), soon()); }),
              Contains("two processes of this world say that they are rank 1") && Contains("[KP-T010]"));
 }
 
@@ -108,7 +97,8 @@ TEST_CASE("a process that means another world is refused") {
     (is_other_size ? all[1].size : all[1].rank) += is_other_size ? 1 : 0;
     if (!is_other_size) all[1].key = "another";
     Member first(std::move(all[0]), soon());
-    CHECK_THAT(refusal([&] { Member(std::move(all[1]), soon()); }), Contains("rank 0 waits for ranks of a world of 2"));
+    CHECK_THAT(refusal<kplan::Error>([&] { Member(std::move(all[1]), soon()); }),
+               Contains("rank 0 waits for ranks of a world of 2"));
   }
 }
 
@@ -135,10 +125,10 @@ TEST_CASE("a rank that nobody starts is named when the others' time is up") {
   std::string of_second;
   std::thread other([&] {
     Member second(std::move(all[1]), soon());
-    of_second = refusal([&] { (void)second.allgather("", soon(), no_move); });
+    of_second = refusal<kplan::Error>([&] { (void)second.allgather("", soon(), no_move); });
   });
   std::this_thread::sleep_for(100ms);  // so that rank 1 is in; if it is not, it is named too, and told all the same
-  CHECK_THAT(refusal([&] { (void)first.allgather("", Clock::now() + 200ms, no_move); }),
+  CHECK_THAT(refusal<kplan::Error>([&] { (void)first.allgather("", Clock::now() + 200ms, no_move); }),
              Contains("rank 0 waited 0.2") && Contains("2 of 3 to come to it") && Contains("[KP-T001]"));
   other.join();
   CHECK_THAT(of_second, Contains("rank 1 is in a collective call, and rank 0 waited"));
@@ -147,7 +137,7 @@ TEST_CASE("a rank that nobody starts is named when the others' time is up") {
 TEST_CASE("a hub that is not there is named") {
   std::vector<Launch> all = launches(2);
   all[0].listener = {};
-  CHECK_THAT(refusal([&] { Member(std::move(all[1]), Clock::now() + 200ms); }),
+  CHECK_THAT(refusal<kplan::Error>([&] { Member(std::move(all[1]), Clock::now() + 200ms); }),
              Contains("rank 1 waited") && Contains("for rank 0 to answer at 127.0.0.1 port") && Contains("[KP-T001]"));
 }
 
@@ -159,7 +149,7 @@ TEST_CASE("the end of a member is told to all, and to those who wait for it in a
     wait_until_dead(*all[rank], 2);
     CHECK(all[rank]->dead() == 2);
     CHECK_FALSE(all[rank]->is_dead(rank == 1 ? 3 : 1));
-    CHECK_THAT(refusal([&] { (void)all[rank]->allgather("", soon(), no_move); }),
+    CHECK_THAT(refusal<kplan::Error>([&] { (void)all[rank]->allgather("", soon(), no_move); }),
                Contains("waits in a collective call for rank 2, which has ended") && Contains("[KP-T002]"));
   }
 }
@@ -171,7 +161,7 @@ TEST_CASE("a member may end once it has contributed to the last collective call"
     for (Launch& launch : launches(3)) {
       threads.emplace_back([&failures, launch = std::make_shared<Launch>(std::move(launch))] {
         const auto rank = static_cast<std::size_t>(launch->rank);
-        failures[rank] = refusal([&] {
+        failures[rank] = refusal<kplan::Error>([&] {
           Member own(std::move(*launch), soon());
           (void)own.allgather("x", soon(), no_move);
         });
@@ -194,7 +184,7 @@ TEST_CASE("the others go on when rank 0 has taken its leave") {
 TEST_CASE("variables of a rendezvous that do not fit are refused and quoted") {
   const auto refused = [](const char* rendezvous, const char* rank, const char* size) {
     const Variables variables(rendezvous, rank, size);
-    return refusal([] { (void)launch_from_environment(soon()); });
+    return refusal<kplan::Error>([] { (void)launch_from_environment(soon()); });
   };
   CHECK_THAT(refused("localhost", "0", "2"), Contains("KPLAN_RENDEZVOUS is `localhost`") && Contains("[KP-E005]"));
   CHECK_THAT(refused("localhost:0", "0", "2"), Contains("must be host:port"));

@@ -11,21 +11,6 @@ using Catch::Matchers::Contains;
 using kplan::transport::local;
 using kplan::transport::run_local;
 
-namespace {
-
-/// The message of the TransportError that `call` throws, or `no error`.
-template <class Call>
-std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const kplan::TransportError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-}  // namespace
-
 TEST_CASE("an allgather that runs out of time names the ranks that have not come") {
   auto transports = local(5);
   std::string of_rank_2;

@@ -14,17 +14,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// The message of the TransportError that `call` throws, or `no error`.
-template <class Call>
-std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const kplan::TransportError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 void claim_says(const std::string& text, const std::string& words) {
   claim(text.find(words) != std::string::npos, "`" + text + "` says `" + words + "`");
 }

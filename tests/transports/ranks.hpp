@@ -68,6 +68,17 @@ std::unique_ptr<Channel> open_one(Transport& transport, std::size_t capacity_byt
 /// their own, and look for leaks themselves.
 std::size_t allocated_bytes();
 
+/// The message of the E that `call` throws, or `no error`.
+template <class E = kplan::TransportError, class Call>
+std::string refusal(Call call) {
+  try {
+    call();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
 /// Waits until all ranks are here.
 void meet(Transport& transport);
 
