@@ -105,6 +105,8 @@ Engine::~Engine() = default;
 int Engine::rank() const { return state_->transport->rank(); }
 int Engine::size() const { return state_->transport->size(); }
 
+std::shared_ptr<std::byte> Engine::allocate_bytes(std::size_t bytes) { return state_->transport->allocate(bytes); }
+
 void Engine::register_operator(std::string name, NativeOperator op) {
   state_->cache->forget(name);
   state_->operators[std::move(name)] = std::make_shared<const NativeOperator>(std::move(op));

@@ -35,7 +35,7 @@ void Executable::State::bind(std::size_t b, std::byte* memory, std::size_t bytes
   if (runner.is_started())
     throw PlanError("KP-B023", fmt::format("plan {}: buffer `{}` cannot be bound during a run; wait() first",
                                            plan().name, buffer.name));
-  runner.memory()[b] = {memory, bytes};
+  runner.bind(b, {memory, bytes});
   is_checked = false;
 }
 
@@ -89,10 +89,11 @@ void Executable::State::reset() {
   runner.parameters_changed(/*is_set=*/false);
   for (std::size_t b = 0; b < plan().buffers.size(); ++b) {
     auto& contents = values.contents[b];
-    runner.memory()[b] = {};
+    BoundMemory memory;
     if (!contents.empty())
-      runner.memory()[b] = {contents.data(), static_cast<std::size_t>(program.bound.state.layouts[b].extent) *
-                                                 plan().buffers[b].type.size_bytes};
+      memory = {contents.data(),
+                static_cast<std::size_t>(program.bound.state.layouts[b].extent) * plan().buffers[b].type.size_bytes};
+    runner.bind(b, memory);
   }
   is_checked = false;
 }

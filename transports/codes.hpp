@@ -21,7 +21,8 @@ inline constexpr const char* bad_node = "KP-E004";  ///< KPLAN_NODE is neither o
 inline constexpr const char* bad_start = "KP-E005";     ///< the variables of a rendezvous do not fit
 inline constexpr const char* bad_provider = "KP-E006";  ///< KPLAN_OFI_PROVIDER and the like, or what it comes to
 
-inline constexpr const char* bad_piece = "KP-E007";  ///< KPLAN_PIECE_BYTES is not a size
+inline constexpr const char* bad_number =
+    "KP-E007";  ///< KPLAN_PIECE_BYTES, KPLAN_LEND_BYTES or KPLAN_LEND_SPREAD is no such number
 
 inline constexpr const char* no_mpi = "KP-U070";   ///< this build has no MPI backend
 inline constexpr const char* no_ofi = "KP-U071";   ///< this build, or this machine, has no libfabric

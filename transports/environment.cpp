@@ -8,6 +8,22 @@
 #include "transports/codes.hpp"
 
 namespace kplan::transport {
+namespace {
+
+/// `zero`: what 0 stands for.
+std::size_t number_from_environment(const char* name, std::size_t otherwise, const char* zero) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return otherwise;
+  const std::string_view value(text);
+  std::size_t number = 0;
+  const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (status == std::errc() && end == value.data() + value.size() && number <= std::size_t{1} << 30) return number;
+  throw PlanError(codes::bad_number, "the environment variable " + std::string(name) + " is `" + std::string(value) +
+                                         "`; set it to a number from 1 to 1073741824, to 0 for " + zero +
+                                         ", or unset it for " + std::to_string(otherwise));
+}
+
+}  // namespace
 
 std::chrono::nanoseconds timeout_from_environment() {
   const char* text = std::getenv("KPLAN_TIMEOUT");
@@ -36,15 +52,13 @@ bool node_path_from_environment() {
 }
 
 std::size_t piece_bytes_from_environment() {
-  const char* text = std::getenv("KPLAN_PIECE_BYTES");
-  if (text == nullptr) return 32768;
-  const std::string_view value(text);
-  std::size_t bytes = 0;
-  const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), bytes);
-  if (status == std::errc() && end == value.data() + value.size() && bytes <= std::size_t{1} << 30) return bytes;
-  throw PlanError(codes::bad_piece, "the environment variable KPLAN_PIECE_BYTES is `" + std::string(value) +
-                                        "`; set it to a number of bytes from 1 to 1073741824, to 0 to send messages "
-                                        "whole, or unset it for 32768");
+  return number_from_environment("KPLAN_PIECE_BYTES", 32768, "messages that go whole");
 }
+
+std::size_t lend_bytes_from_environment() {
+  return number_from_environment("KPLAN_LEND_BYTES", 16384, "no message at all");
+}
+
+std::size_t lend_spread_from_environment() { return number_from_environment("KPLAN_LEND_SPREAD", 4, "any spread"); }
 
 }  // namespace kplan::transport

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace kplan {
 namespace {
@@ -397,51 +396,6 @@ KernelCall Lowering::move(const Transfer& from, const Transfer& to) {
     b.add_updates(r, to.is_assign);
   }
   return b.finish("move", to.reduction, to.is_injective);
-}
-
-bool match_nests(Piece& a, Piece& b) {
-  if (a.list_length != b.list_length) return false;
-  if (a.counts == b.counts) return true;
-  std::set<std::int64_t> cuts;
-  for (const Piece* p : {&a, &b}) {
-    std::int64_t product = 1;
-    for (std::size_t d = p->counts.size(); d-- > 0;) cuts.insert(product *= p->counts[d]);
-  }
-  std::vector<std::int64_t> counts;  // innermost first
-  std::int64_t inner = 1;
-  for (const std::int64_t cut : cuts) {
-    if (cut % inner != 0) return false;
-    counts.push_back(cut / inner);
-    inner = cut;
-  }
-  if (counts.size() > most_piece_dimensions) return false;
-  const auto refined = [&](const Piece& p) -> std::optional<Piece> {
-    Piece out = p;
-    out.counts.assign(counts.rbegin(), counts.rend());
-    for (std::size_t t = 0; t < p.tracks.size(); ++t) {
-      std::vector<std::int64_t> strides;
-      std::size_t d = p.counts.size();
-      std::int64_t left = 1, stride = 0;
-      for (const std::int64_t count : counts) {
-        if (left == 1) {
-          if (d == 0) return std::nullopt;
-          left = p.counts[--d];
-          stride = p.tracks[t].strides[d];
-        }
-        if (left % count != 0) return std::nullopt;
-        strides.push_back(stride);
-        left /= count;
-        stride *= count;
-      }
-      out.tracks[t].strides.assign(strides.rbegin(), strides.rend());
-    }
-    return out;
-  };
-  auto x = refined(a), y = refined(b);
-  if (!x || !y) return false;
-  a = std::move(*x);
-  b = std::move(*y);
-  return true;
 }
 
 }  // namespace kplan

@@ -63,7 +63,7 @@ class Lowering {
   KernelCall pack(const Transfer& t);
   /// Reads the message and updates places.
   KernelCall unpack(const Transfer& t);
-  /// Reads values and updates places, for transfers of the same elements in the same nest. Not for varying patterns.
+  /// Reads values and updates places, for transfers that join_ends made. Not for varying patterns.
   KernelCall move(const Transfer& from, const Transfer& to);
 
  private:
@@ -75,9 +75,5 @@ class Lowering {
   SpecTable& specs_;
   Literals literals_;
 };
-
-/// Gives both pieces the same nest, where their elements fall into the same dimensions; else false, and they are
-/// unchanged.
-bool match_nests(Piece& a, Piece& b);
 
 }  // namespace kplan

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/lower/joined_ends.hpp"
+
 namespace kplan {
 namespace {
 
@@ -35,13 +37,12 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
   }
   if (s.local_send.empty() || s.local_receive.empty()) return out;
   const Statement& statement = bound.model->statements[static_cast<std::size_t>(s.statement)];
-  std::vector<Transfer> from = s.local_send[0].transfers, to = s.local_receive[0].transfers;
-  bool is_direct = !s.reads_what_it_writes && literals != Literals::innermost && from.size() == to.size() &&
-                   std::ranges::none_of(statement.reductions, &Reduction::is_native);
-  for (std::size_t k = 0; is_direct && k < from.size(); ++k)
-    is_direct = from[k].reduction == to[k].reduction && match_nests(from[k].piece, to[k].piece);
-  if (is_direct) {
-    for (std::size_t k = 0; k < from.size(); ++k) out.local.push_back(lowering.move(from[k], to[k]));
+  std::optional<JoinedEnds> ends;
+  if (!s.reads_what_it_writes && literals != Literals::innermost &&
+      std::ranges::none_of(statement.reductions, &Reduction::is_native))
+    ends = join_ends(statement, s.local_send[0].transfers, s.local_receive[0].transfers);
+  if (ends) {
+    for (const auto& [from, to] : *ends) out.local.push_back(lowering.move(from, to));
   } else {
     for (const Transfer& t : s.local_send[0].transfers) out.staging.push_back(lowering.pack(t));
     for (const Transfer& t : s.local_receive[0].transfers) out.local.push_back(lowering.unpack(t));
@@ -82,16 +83,16 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
   for (std::size_t m = 0; m < s.sends.size(); ++m)
     out.outgoing.push_back({s.sends[m].peer, s.world_rank_of(s.sends[m].peer),
                             static_cast<std::size_t>(s.sends[m].bytes), nullptr, ready(lowered.sends[m].calls),
-                            lowered.sends[m].in_place, 0, false, nullptr});
+                            lowered.sends[m].in_place, 0, false, nullptr, false, nullptr});
   for (std::size_t m = 0; m < s.receives.size(); ++m)
     out.incoming.push_back({s.receives[m].peer, s.world_rank_of(s.receives[m].peer),
                             static_cast<std::size_t>(s.receives[m].bytes), nullptr, ready(lowered.receives[m].calls),
-                            false, false, 0, nullptr});
+                            false, false, 0, nullptr, false, nullptr});
   if (!lowered.local.empty()) {
     out.staging = ready(lowered.staging);
     if (!out.staging.empty()) out.staged.resize(static_cast<std::size_t>(s.local_send[0].bytes));
     out.incoming.push_back(
-        {s.rank, s.world_rank_of(s.rank), 0, nullptr, ready(lowered.local), true, false, 0, nullptr});
+        {s.rank, s.world_rank_of(s.rank), 0, nullptr, ready(lowered.local), true, false, 0, nullptr, false, nullptr});
     std::ranges::sort(out.incoming, {}, &IncomingMessage::peer);
   }
   return out;
@@ -118,6 +119,7 @@ Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operato
   out.schedule = std::move(schedule);
   out.specs = table.specs();
   out.operators = std::move(operators);
+  out.wait_for_code = wait;
   return out;
 }
 
@@ -148,14 +150,35 @@ void open_channels(Program& program, transport::Transport& transport, transport:
     m.pieces->reserve(m.calls);
     add(id + pieces_id, piece_head_bytes + piece, slots_of_pieces, direction, *m.pieces, peer);
   };
+  const std::size_t least_lent = transport::lend_bytes_from_environment(),
+                    most_spread = transport::lend_spread_from_environment();
+  std::map<int, WrittenLines> written;  // by a phase's first statement
+  const auto written_with = [&](int statement) -> const WrittenLines& {
+    const auto& phase = *std::ranges::find_if(
+        program.schedule.phases, [&](const std::vector<int>& p) { return std::ranges::find(p, statement) != p.end(); });
+    const auto known = written.find(phase[0]);
+    if (known != written.end()) return known->second;
+    return written.emplace(phase[0], WrittenLines(program.bound, program.schedule, phase)).first->second;
+  };
+  const auto loan_of = [&](const StatementSchedule& s, const Message& m) -> std::unique_ptr<OutgoingLoan> {
+    if (least_lent == 0 || static_cast<std::size_t>(m.bytes) < least_lent ||
+        !transport.lends_memory(static_cast<int>(s.world_rank_of(m.peer))))
+      return nullptr;
+    auto loan = OutgoingLoan::of(program.bound.model->statements[static_cast<std::size_t>(s.statement)], s, m);
+    if (!loan || !is_better_lent(s, m, written_with(s.statement), most_spread)) return nullptr;
+    return std::make_unique<OutgoingLoan>(std::move(*loan));
+  };
   for (StatementProgram& s : program.statements) {
+    const StatementSchedule& schedule = program.schedule.statements[static_cast<std::size_t>(s.statement)];
     const auto id = static_cast<std::uint32_t>(s.statement);
-    for (OutgoingMessage& m : s.outgoing) {
+    for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
+      OutgoingMessage& m = s.outgoing[k];
       add_message(id, m, Direction::send);
+      m.loan = loan_of(schedule, schedule.sends[k]);
+      if (m.in_place && !transport.lends_regions(static_cast<int>(m.world_rank))) m.in_place.reset();
       m.ends_when_sent = m.in_place || !transport.delivers_alone(static_cast<int>(m.world_rank));
-      m.is_sent_in_pieces = m.pieces && OutgoingPieces::serves(m.calls) &&
-                            !(m.in_place && transport.lends_regions(static_cast<int>(m.world_rank))) &&
-                            !program.schedule.statements[static_cast<std::size_t>(s.statement)].reads_what_it_writes;
+      m.is_sent_in_pieces =
+          m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes;
     }
     for (IncomingMessage& m : s.incoming)
       if (!m.is_local) add_message(id, m, Direction::receive);

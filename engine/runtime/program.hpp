@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/runtime/loans.hpp"
 #include "engine/runtime/pieces.hpp"
 
 namespace kplan {
@@ -25,6 +26,7 @@ struct OutgoingMessage {
   bool ends_when_sent = false;             ///< the run does not end before the message is sent
   std::unique_ptr<OutgoingPieces> pieces;  ///< null: always sent whole
   bool is_sent_in_pieces = false;          ///< where this rank may wait for the receiver
+  std::unique_ptr<OutgoingLoan> loan;      ///< null: never lent
 };
 
 /// A message that this rank receives in every run, or its local share.
@@ -37,6 +39,7 @@ struct IncomingMessage {
   std::uint64_t next = 0;
   std::unique_ptr<IncomingPieces> pieces;  ///< null: always comes whole
   bool comes_whole = false;                ///< in this run, though it has pieces
+  std::unique_ptr<IncomingLoan> loan;      ///< null: was not lent yet
 };
 
 /// What one statement does in a run once its schedule is known.
@@ -53,7 +56,9 @@ struct Program {
   BoundPlan bound;
   Schedule schedule;
   std::vector<jit::KernelSpec> specs;
-  std::vector<StatementProgram> statements;  ///< empty ones where the pattern varies
+  jit::Wait wait_for_code = jit::Wait::not_at_all;
+  std::vector<std::shared_ptr<std::byte>> descriptions;  ///< of messages that can be lent, for their receivers
+  std::vector<StatementProgram> statements;              ///< empty ones where the pattern varies
   NativeOperators operators;
 };
 

@@ -23,6 +23,7 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   std::size_t messages = 0;
   for (const StatementProgram& s : program_.statements) messages += s.outgoing.size();
   under_way_.reserve(messages);
+  lent_.reserve(messages);
   for (const StatementSchedule& s : program_.schedule.statements)
     varying_.push_back(s.knowledge.is_varying ? std::make_unique<VaryingStatement>(
                                                     *program_.bound.model, static_cast<std::size_t>(s.statement),
@@ -43,7 +44,7 @@ void Runner::fail(const char* code, const std::string& what) const {
 /// Waits for peers: `ready` says whether they have all done it, `peers` lists those that have not, as text and by rank.
 template <class Ready, class Waiting>
 void Runner::wait_until(int statement, const Ready& ready, const Waiting& waiting) {
-  push_pieces();
+  push();
   if (ready()) return;
   Clock::time_point deadline = Clock::now() + timeout_;
   const auto describe = [&](const std::vector<Wait>& waits) {
@@ -56,7 +57,7 @@ void Runner::wait_until(int statement, const Ready& ready, const Waiting& waitin
   bool was_moved = false;
   for (unsigned idle = 1;; ++idle) {
     transport_->progress();
-    push_pieces();
+    push();
     if (ready()) return;
     if (std::exchange(has_moved_, false)) {
       idle = 0;
@@ -72,11 +73,11 @@ void Runner::wait_until(int statement, const Ready& ready, const Waiting& waitin
         if (has_moved_) break;
         const std::vector<Wait> still = waiting();
         if (std::ranges::none_of(still, [&](const Wait& x) { return x.peer == w.peer; })) continue;
-        is_broken_ = true;
+        break_off();
         fail("KP-T002", fmt::format("{}; rank {} has ended", describe(waiting()), w.peer));
       }
       if (Clock::now() > deadline && !has_moved_ && !ready() && !has_moved_) {
-        is_broken_ = true;
+        break_off();
         fail("KP-T004", fmt::format("{}; timed out after {:g} s", describe(waiting()),
                                     std::chrono::duration<double>(timeout_).count()));
       }
@@ -138,6 +139,7 @@ void Runner::begin_statement(int number, StatementProgram& s) {
   for (ReadyCall& call : s.staging)
     if (call(memory_, s.staged.data()) != 0) note_zero_divisor(number, call, true);
   for (OutgoingMessage& m : s.outgoing) {
+    if (m.loan && m.loan->is_possible() && lend(number, m)) continue;
     if (m.is_sent_in_pieces && may_wait_) {
       m.pieces->begin();
       under_way_.push_back({number, &m});
@@ -156,16 +158,93 @@ void Runner::begin_statement(int number, StatementProgram& s) {
           seq, memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes, m.bytes);
       continue;
     }
-    for (ReadyCall& call : m.calls)
-      if (call(memory_, slot) != 0) note_zero_divisor(number, call, true);
+    pack(number, m, slot);
     m.channel->put(seq, m.bytes);
   }
   for (IncomingMessage& m : s.incoming) m.is_done = m.comes_whole = false;
 }
 
+void Runner::pack(int number, OutgoingMessage& m, std::byte* slot) {
+  for (ReadyCall& call : m.calls)
+    if (call(memory_, slot) != 0) note_zero_divisor(number, call, true);
+}
+
+/// Lends the message; false where it must be sent.
+bool Runner::lend(int number, OutgoingMessage& m) {
+  const auto peer = [&] { return std::vector<Wait>{taking(m)}; };
+  wait_until(
+      number, [&] { return m.channel->send_slot(m.next) != nullptr; }, peer);
+  if (!m.loan->lend(*m.channel, m.next, memory_)) return false;
+  ++m.next;
+  lent_.push_back({number, &m});
+  if (m.pieces)
+    wait_until(
+        number, [&] { return m.pieces->tell_whole(); }, peer);
+  return true;
+}
+
+/// Which messages can be lent from where the buffers lie now; their receivers are told which elements they are of.
+void Runner::look_at_bindings() {
+  are_bindings_new_ = false;
+  std::vector<std::pair<OutgoingMessage*, std::vector<std::byte>>> described;
+  std::size_t bytes = 0;
+  for (StatementProgram& s : program_.statements)
+    for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
+      OutgoingMessage& m = s.outgoing[k];
+      if (!m.loan) continue;
+      m.loan->look_at(memory_, *transport_);
+      if (!m.loan->is_possible() || m.loan->is_described()) continue;
+      const StatementSchedule& schedule = program_.schedule.statements[static_cast<std::size_t>(s.statement)];
+      described.emplace_back(&m, m.loan->description(schedule.sends[k]));
+      bytes += sizeof(std::size_t) + described.back().second.size();
+    }
+  if (described.empty()) return;
+  program_.descriptions.push_back(transport_->allocate(bytes));
+  std::byte* to = program_.descriptions.back().get();
+  for (const auto& [message, description] : described) {
+    message->loan->describe(to);
+    const std::size_t size = description.size();
+    std::memcpy(to, &size, sizeof size);
+    std::memcpy(to + sizeof size, description.data(), size);
+    to += sizeof size + size;
+  }
+}
+
+/// Moves what is on its way to receivers as far as it goes now.
+void Runner::push() {
+  if (!under_way_.empty()) push_pieces();
+  if (!lent_.empty()) collect_loans();
+}
+
+/// Looks which lent messages have been read; those that nobody comes for are taken back and sent.
+void Runner::collect_loans() {
+  std::erase_if(lent_, [this](const UnderWay& u) {
+    OutgoingMessage& m = *u.message;
+    const std::uint64_t seq = m.next - 1;
+    if (m.channel->is_sent(seq)) return has_moved_ = true;
+    if (!m.loan->is_held_up() || !m.channel->take_back(seq)) return false;
+    pack(u.statement, m, m.channel->send_slot(seq));
+    m.channel->put(seq, m.bytes);
+    return has_moved_ = true;
+  });
+}
+
+/// After a failure: nothing of this rank's memory is read by others any more when it returns, or they take too long.
+void Runner::break_off() {
+  is_broken_ = true;
+  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(1);
+  for (unsigned idle = 1; !lent_.empty() && Clock::now() < deadline; ++idle) {
+    std::erase_if(lent_, [](const UnderWay& u) {
+      transport::Channel& channel = *u.message->channel;
+      return channel.take_back(u.message->next - 1) || channel.is_sent(u.message->next - 1);
+    });
+    transport_->pause(idle);
+  }
+  lent_.clear();
+}
+
 /// Sends a piece of each message under way that has room.
 void Runner::push_pieces() {
-  if (under_way_.empty()) return;
   std::erase_if(under_way_, [this](const UnderWay& u) {
     OutgoingMessage& m = *u.message;
     const std::size_t left = m.pieces->left();
@@ -218,7 +297,10 @@ bool Runner::take(StatementProgram& s, IncomingMessage& m) {
   // Kernels that unpack only read the message.
   auto* message = const_cast<std::byte*>(m.channel->arrived(m.next));
   if (!message) return false;
-  if (m.pieces && m.pieces->awaits_rest()) {
+  const auto regions = m.channel->lent(m.next);
+  if (!regions.empty()) {
+    if (!take_lent(s, m, regions)) return false;
+  } else if (m.pieces && m.pieces->awaits_rest()) {
     if (const ReadyCall* faulty = m.pieces->take_rest(m.calls, memory_, message))
       note_zero_divisor(s.statement, *faulty, false);
     m.is_done = true;
@@ -226,6 +308,22 @@ bool Runner::take(StatementProgram& s, IncomingMessage& m) {
     apply(s, m, message);
   }
   m.channel->release(m.next++);
+  return true;
+}
+
+/// Applies a lent message; false where that is not possible, and the sender has to send it.
+bool Runner::take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions) {
+  if (!m.loan || m.loan->description() != regions.back()) {
+    const StatementSchedule& schedule = program_.schedule.statements[static_cast<std::size_t>(s.statement)];
+    const auto message = std::ranges::find(schedule.receives, m.peer, &Message::peer);
+    m.loan = std::make_unique<IncomingLoan>(program_, schedule, *message, regions.back());
+  }
+  if (!m.loan->is_usable()) {
+    m.channel->decline(m.next);
+    return false;
+  }
+  if (const ReadyCall* faulty = m.loan->apply(regions, memory_)) note_zero_divisor(s.statement, *faulty, false);
+  m.is_done = true;
   return true;
 }
 
@@ -261,14 +359,16 @@ void Runner::finish(const std::vector<int>& phase) {
       if (m.ends_when_sent && m.next > 0)
         wait_until(
             number, [&] { return m.channel->is_sent(m.next - 1); }, [&] { return std::vector<Wait>{taking(m)}; });
-  if (under_way_.empty()) return;
-  wait_until(
-      under_way_.front().statement, [&] { return under_way_.empty(); },
-      [&] {
-        std::vector<Wait> out;
-        for (const UnderWay& u : under_way_) out.push_back(taking(*u.message));
-        return out;
-      });
+  for (const std::vector<UnderWay>* waiting : {&under_way_, &lent_}) {
+    if (waiting->empty()) continue;
+    wait_until(
+        waiting->front().statement, [&] { return waiting->empty(); },
+        [&] {
+          std::vector<Wait> out;
+          for (const UnderWay& u : *waiting) out.push_back(taking(*u.message));
+          return out;
+        });
+  }
 }
 
 std::vector<Runner::Wait> Runner::taking_part(const std::vector<int>& ranks) {
@@ -296,10 +396,14 @@ void Runner::start(bool may_wait) {
       };
       renew(s.staging);
       for (auto& m : s.outgoing) renew(m.calls);
-      for (auto& m : s.incoming) renew(m.calls);
+      for (auto& m : s.incoming) {
+        renew(m.calls);
+        if (m.loan) m.loan->set_varying(program_.bound.state.parameters);
+      }
     }
     are_parameters_new_ = false;
   }
+  if (are_bindings_new_) look_at_bindings();
   failure_ = nullptr;
   for (std::size_t b = 0; b < memory_.size(); ++b)
     if (program_.bound.model->buffers[b].is_varying) program_.bound.state.contents[b] = memory_[b].base;

@@ -11,7 +11,12 @@ class Runner {
   /// Collective where statements vary: opens their exchanges.
   Runner(Program program, std::shared_ptr<transport::Transport> transport, std::chrono::nanoseconds timeout);
 
-  std::vector<BoundMemory>& memory() { return memory_; }
+  /// Not during a run.
+  void bind(std::size_t buffer, BoundMemory memory) {
+    memory_[buffer] = memory;
+    are_bindings_new_ = true;
+  }
+  const std::vector<BoundMemory>& memory() const { return memory_; }
   Program& program() { return program_; }
   const Program& program() const { return program_; }
   /// `is_set`: by the program, on all ranks alike where they are uniform.
@@ -35,9 +40,16 @@ class Runner {
   void finish(const std::vector<int>& phase);
   void begin_statement(int number, StatementProgram& s);
   void finish_statement(int number, StatementProgram& s);
+  bool lend(int number, OutgoingMessage& m);
+  void pack(int number, OutgoingMessage& m, std::byte* slot);
+  void look_at_bindings();
+  void push();
   void push_pieces();
+  void collect_loans();
+  void break_off();
   bool take_arrived(StatementProgram& s);
   bool take(StatementProgram& s, IncomingMessage& m);
+  bool take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions);
   void apply(StatementProgram& s, IncomingMessage& m, std::byte* message);
   void note_zero_divisor(int statement, const ReadyCall& call, bool is_value);
   std::string zero_divisor_environment(const Statement& s, const Reduction& r) const;
@@ -65,10 +77,11 @@ class Runner {
     OutgoingMessage* message;
   };
   std::vector<UnderWay> under_way_;
-  bool may_wait_ = false;   ///< for receivers, before the messages of this phase are sent
-  bool has_moved_ = false;  ///< a piece, since it was last looked at
+  std::vector<UnderWay> lent_;  ///< messages that their receivers have not read yet
+  bool may_wait_ = false;       ///< for receivers, before the messages of this phase are sent
+  bool has_moved_ = false;      ///< a piece, since it was last looked at
   std::uint64_t run_ = 0;
-  bool is_started_ = false, are_parameters_new_ = false, is_broken_ = false;
+  bool is_started_ = false, are_parameters_new_ = false, are_bindings_new_ = true, is_broken_ = false;
   std::exception_ptr failure_;  ///< the first of this run, thrown when it has ended on all channels
 };
 

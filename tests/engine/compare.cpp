@@ -1,6 +1,7 @@
 // Runs a random plan twice over, with the reference interpreter and with engines on threads, from the same memory.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -107,8 +108,19 @@ Expectation expectation_of(const RandomPlan& drawn, int runs) {
 void run_engine(std::shared_ptr<transport::Transport> transport, const Plan& plan, ReferenceRank& mine, int runs) {
   Engine engine(std::move(transport));
   Executable executable = engine.compile(plan, values_of(plan.model(), mine));
-  for (std::size_t b = 0; b < plan.model().buffers.size(); ++b)
-    if (plan.model().buffers[b].is_varying) executable.bind_bytes(plan.model().buffers[b].name, mine.buffers[b]);
+  // Some ranks use memory that others of the node can read.
+  std::vector<SharedArray<std::byte>> shared(mine.buffers.size());
+  const bool is_shared = (mine.buffers.size() + static_cast<std::size_t>(engine.rank())) % 3 != 0;
+  for (std::size_t b = 0; b < mine.buffers.size(); ++b) {
+    if (!plan.model().buffers[b].is_varying) continue;
+    std::span<std::byte> memory = mine.buffers[b];
+    if (is_shared) {
+      shared[b] = engine.allocate<std::byte>(memory.size());
+      std::ranges::copy(memory, shared[b].begin());
+      memory = shared[b];
+    }
+    executable.bind_bytes(plan.model().buffers[b].name, memory);
+  }
   std::exception_ptr failure;
   for (int k = 0; k < runs; ++k) {
     for (const auto& [name, value] : varying_values(k, static_cast<std::size_t>(engine.rank())))
@@ -127,6 +139,8 @@ void run_engine(std::shared_ptr<transport::Transport> transport, const Plan& pla
       if (!failure) failure = std::current_exception();
     }
   }
+  for (std::size_t b = 0; b < shared.size(); ++b)
+    std::ranges::copy(shared[b], mine.buffers[b].begin());
   if (failure) std::rethrow_exception(failure);
 }
 

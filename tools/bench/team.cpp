@@ -5,10 +5,12 @@
 
 #include <vector>
 
+#include "kplan/mpi.hpp"
+
 namespace kplan::bench {
 
 Team team_of(MPI_Comm comm) {
-  Team out{comm, 0, 0};
+  Team out{comm, 0, 0, nullptr};
   MPI_Comm_rank(comm, &out.rank);
   MPI_Comm_size(comm, &out.size);
   return out;
@@ -17,7 +19,10 @@ Team team_of(MPI_Comm comm) {
 Team first_ranks(const Team& world, int size) {
   Team out;
   MPI_Comm_split(world.comm, world.rank < size ? 0 : MPI_UNDEFINED, world.rank, &out.comm);
-  return out.comm == MPI_COMM_NULL ? out : team_of(out.comm);
+  if (out.comm == MPI_COMM_NULL) return out;
+  out = team_of(out.comm);
+  out.transport = transport::mpi(out.comm);
+  return out;
 }
 
 void wait_idly(const Team& team) {

@@ -13,12 +13,16 @@
 #include <memory>
 #include <string>
 
+#include "kplan/transport.hpp"
+
 namespace kplan::bench {
 
 struct Team {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0;
   int size = 1;
+  /// What kplan's methods share, and whose memory they work on; null where ranks are only imagined.
+  std::shared_ptr<transport::Transport> transport = nullptr;
 };
 
 Team team_of(MPI_Comm comm);

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "transports/letter.hpp"
-#include "transports/local/channel.hpp"
 
 namespace kplan::transport::local_backend {
+
+inline constexpr std::size_t cache_line = 64;
 
 /// Letters that any thread may lay down and one thread takes away, all at once. Without locks.
 class LetterStack {

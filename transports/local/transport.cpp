@@ -15,6 +15,17 @@ namespace kplan::transport {
 namespace local_backend {
 namespace {
 
+/// Threads call memory by its address.
+class Addresses final : public RegionNames {
+ public:
+  std::optional<RegionName> name_of(const std::byte* region) override {
+    return RegionName{0, reinterpret_cast<std::uintptr_t>(region)};
+  }
+  const std::byte* find(int, const RegionName& name) override {
+    return reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(name.offset));
+  }
+};
+
 class LocalTransport final : public Transport {
  public:
   LocalTransport(std::shared_ptr<World> world, int rank)
@@ -23,6 +34,8 @@ class LocalTransport final : public Transport {
 
   std::size_t piece_bytes(int) const override { return piece_bytes_; }
   bool delivers_alone(int) const override { return true; }
+  bool lends_memory(int) const override { return true; }
+  bool can_lend(const std::byte*) const override { return true; }
   std::string_view name() const override { return "local"; }
   int rank() const override { return rank_; }
   int size() const override { return world_->size(); }
@@ -45,6 +58,7 @@ class LocalTransport final : public Transport {
   std::shared_ptr<World> world_;
   int rank_;
   std::size_t piece_bytes_ = piece_bytes_from_environment();
+  std::shared_ptr<RegionNames> names_ = std::make_shared<Addresses>();
   std::uint64_t opened_exchanges_ = 0;
   bool is_oversubscribed_;
 };
@@ -58,8 +72,8 @@ std::vector<std::unique_ptr<Channel>> LocalTransport::open(std::span<const Chann
   try {
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (specs[i].direction != Direction::send) continue;
-      auto ring = std::make_shared<Ring>(specs[i].capacity_bytes, specs[i].slots);
-      channels[i] = sending_end(ring);
+      RingMemory ring = new_ring(specs[i].capacity_bytes, specs[i].slots);
+      channels[i] = sending_end(ring, specs[i], names_);
       world_->offer({rank_, specs[i].peer, specs[i].id}, std::move(ring));
     }
   } catch (const std::exception& error) {
@@ -69,7 +83,7 @@ std::vector<std::unique_ptr<Channel>> LocalTransport::open(std::span<const Chann
 
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (specs[i].direction == Direction::receive)
-      channels[i] = receiving_end(world_->take({specs[i].peer, rank_, specs[i].id}));
+      channels[i] = receiving_end(world_->take({specs[i].peer, rank_, specs[i].id}), specs[i], names_);
   }
   return channels;
 }

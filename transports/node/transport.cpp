@@ -9,9 +9,9 @@
 
 #include "transports/codes.hpp"
 #include "transports/matching.hpp"
-#include "transports/node/neighbours.hpp"
-#include "transports/node/ring.hpp"
+#include "transports/node/allocations.hpp"
 #include "transports/pause.hpp"
+#include "transports/shared/ring.hpp"
 
 namespace kplan::transport::node_path {
 namespace {
@@ -43,9 +43,10 @@ T take(std::string_view& in) {
 
 class NodeTransport final : public Transport {
  public:
-  NodeTransport(std::shared_ptr<Transport> base, std::unique_ptr<Neighbours> neighbours)
+  NodeTransport(std::shared_ptr<Transport> base, std::shared_ptr<Neighbours> neighbours)
       : base_(std::move(base)),
         neighbours_(std::move(neighbours)),
+        allocations_(std::make_shared<Allocations>(neighbours_)),
         is_oversubscribed_(transport::is_oversubscribed(neighbours_->count())) {}
 
   std::size_t piece_bytes(int peer) const override {
@@ -53,6 +54,9 @@ class NodeTransport final : public Transport {
   }
   bool delivers_alone(int peer) const override { return neighbours_->is_here(peer) || base_->delivers_alone(peer); }
   bool lends_regions(int peer) const override { return !neighbours_->is_here(peer) && base_->lends_regions(peer); }
+  bool lends_memory(int peer) const override { return neighbours_->is_here(peer); }
+  bool can_lend(const std::byte* memory) const override { return allocations_->name_of(memory).has_value(); }
+  std::shared_ptr<std::byte> allocate(std::size_t bytes) override { return allocations_->allocate(bytes); }
   std::string_view name() const override { return base_->name(); }
   int rank() const override { return base_->rank(); }
   int size() const override { return base_->size(); }
@@ -79,7 +83,8 @@ class NodeTransport final : public Transport {
 
  private:
   std::shared_ptr<Transport> base_;
-  std::unique_ptr<Neighbours> neighbours_;
+  std::shared_ptr<Neighbours> neighbours_;
+  std::shared_ptr<Allocations> allocations_;
   static constexpr unsigned turns_of_base = 32;
   std::size_t piece_bytes_ = piece_bytes_from_environment();
   bool is_oversubscribed_, moves_base_ = false;
@@ -123,7 +128,7 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
       const int peer = specs[k].peer;
       if (!neighbours_->is_here(peer)) continue;
       if (specs[k].direction == Direction::send) {
-        out[k] = sending_end(segment, offsets[k], specs[k]);
+        out[k] = sending_end({segment, segment->data() + offsets[k]}, specs[k], allocations_);
         continue;
       }
       std::string_view theirs = cards[static_cast<std::size_t>(peer)];
@@ -132,7 +137,8 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
       if (!mapped) mapped = Segment::open(neighbours_->process(peer), static_cast<int>(where.file), where.bytes);
       while (!theirs.empty()) {
         const RingCard ring = take<RingCard>(theirs);
-        if (ring.receiver == rank() && ring.id == specs[k].id) out[k] = receiving_end(mapped, ring.offset, specs[k]);
+        if (ring.receiver == rank() && ring.id == specs[k].id)
+          out[k] = receiving_end({mapped, mapped->data() + ring.offset}, specs[k], allocations_);
       }
     }
   } catch (const std::exception& error) {
@@ -155,7 +161,7 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
 std::shared_ptr<Transport> with_node_path(std::shared_ptr<Transport> base) {
   const Clock::time_point deadline = Clock::now() + timeout_from_environment();
   if (!node_path_from_environment() || base->size() == 1) return base;
-  auto neighbours = std::make_unique<Neighbours>(*base, deadline);
+  auto neighbours = std::make_shared<Neighbours>(*base, deadline);
   // All ranks keep the path, or none does: what it adds to `open` is collective.
   const char mine = neighbours->count() > 1 ? '1' : '0';
   bool is_used = false;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,6 +74,31 @@ enum class Code : std::uint8_t { when_ready, before_return };
 /// The steps of a compilation, in order, with the microseconds that each took on this rank.
 using CompileTimes = std::vector<std::pair<std::string, double>>;
 
+/// Elements in memory that an engine has allocated: zeros at first, aligned to at least 64 bytes, in huge pages where the
+/// system has them for the asking. What ranks of the same node send from it, in messages of KPLAN_LEND_BYTES and more,
+/// is not packed: the receiver takes it from there, in one pass, while run() or wait() of the sender lasts. Movable; may
+/// outlive its engine; belongs to the engine's thread.
+template <class T>
+class SharedArray {
+  static_assert(std::is_trivially_copyable_v<T>, "kplan: elements of plans are plain data");
+
+ public:
+  SharedArray() = default;
+  SharedArray(std::shared_ptr<std::byte> memory, std::size_t count) : memory_(std::move(memory)), count_(count) {}
+  SharedArray(SharedArray&&) noexcept = default;
+  SharedArray& operator=(SharedArray&&) noexcept = default;
+
+  std::size_t size() const { return count_; }
+  T* data() const { return reinterpret_cast<T*>(memory_.get()); }
+  T& operator[](std::size_t k) const { return data()[k]; }
+  T* begin() const { return data(); }
+  T* end() const { return data() + count_; }
+
+ private:
+  std::shared_ptr<std::byte> memory_;
+  std::size_t count_ = 0;
+};
+
 class Engine;
 
 /// A plan compiled for this rank: buffers are bound to it, then it runs. Movable; belongs to one thread at a time.
@@ -96,6 +122,10 @@ class Executable {
   template <class T>
   void bind(std::string_view buffer, std::vector<T>& memory) {
     bind(buffer, std::span<T>(memory));
+  }
+  template <class T>
+  void bind(std::string_view buffer, const SharedArray<T>& memory) {
+    bind(buffer, std::span<T>(memory.data(), memory.size()));
   }
   /// A buffer of one element.
   template <class T>
@@ -145,6 +175,14 @@ class Engine {
   int rank() const;
   int size() const;
 
+  /// Memory for buffers, see SharedArray. Local. Cost: pages, set aside at once where other processes of the node can
+  /// read them. Throws TransportError KP-T006 where there is not so much.
+  template <class T>
+  SharedArray<T> allocate(std::size_t count) {
+    if (count > SIZE_MAX / 4 / sizeof(T)) throw std::bad_alloc();
+    return {allocate_bytes(count * sizeof(T)), count};
+  }
+
   /// Registers an operator that plans declare as {"native": true}. Local; every rank does it before it compiles such a
   /// plan. A second one of the same name is for plans compiled from then on.
   void register_operator(std::string name, NativeOperator op);
@@ -160,6 +198,7 @@ class Engine {
 
  private:
   struct State;
+  std::shared_ptr<std::byte> allocate_bytes(std::size_t bytes);
   std::unique_ptr<State> state_;
 };
 

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <map>
 
+#include "tools/bench/aligned_memory.hpp"
+
 namespace kplan::bench {
 namespace {
 
@@ -105,11 +107,16 @@ Exchange fused(const Exchange& exchange) {
   return out;
 }
 
-std::vector<AlignedMemory> allocate(Exchange& exchange) {
-  std::vector<AlignedMemory> out;
+std::vector<std::shared_ptr<std::byte>> allocate(Exchange& exchange) {
+  std::vector<std::shared_ptr<std::byte>> out;
   for (Array& array : exchange.arrays) {
-    out.emplace_back(array.size_bytes());
-    array.data = out.back().data();
+    if (exchange.team.transport) {
+      out.push_back(exchange.team.transport->allocate(array.size_bytes()));
+    } else {
+      const auto memory = std::make_shared<AlignedMemory>(array.size_bytes());
+      out.emplace_back(memory, memory->data());
+    }
+    array.data = out.back().get();
   }
   return out;
 }

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "tools/bench/aligned_memory.hpp"
 #include "tools/bench/exchange/region.hpp"
 #include "tools/bench/team.hpp"
 
@@ -40,8 +39,9 @@ struct Exchange {
 /// The same exchange with one message for each peer: regions in the order of their tags.
 Exchange fused(const Exchange& exchange);
 
-/// The arrays' memory, from page to page.
-std::vector<AlignedMemory> allocate(Exchange& exchange);
+/// Allocates the arrays from a page's start, and returns what keeps them: memory that kplan's ranks on one node share,
+/// where there are such ranks.
+std::vector<std::shared_ptr<std::byte>> allocate(Exchange& exchange);
 
 /// Fills all arrays with small whole numbers, another for every rank, array, element and seed.
 void fill(const Exchange& exchange, unsigned seed);

@@ -2,6 +2,7 @@
 // One buffer with a part for each of a list of links, as MPI's collective calls take it; or the arrays themselves,
 // where all regions lie in one piece.
 
+#include "tools/bench/aligned_memory.hpp"
 #include "tools/bench/exchange/packer.hpp"
 
 namespace kplan::bench {

@@ -114,7 +114,8 @@ Walk walk_of(const IndexList& list, const Array& array) {
 
 }  // namespace
 
-Packer::Packer(const Region& region, const std::vector<Array>& arrays, Scalar wire, Combine combine, Care care) : region_(region) {
+Packer::Packer(const Region& region, const std::vector<Array>& arrays, Scalar wire, Combine combine, Care care)
+    : region_(region) {
   for (const Piece& piece : region_) {
     const Array& array = arrays[static_cast<std::size_t>(std::visit([](const auto& p) { return p.array; }, piece))];
     Step step;

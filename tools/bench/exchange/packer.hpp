@@ -9,7 +9,8 @@ namespace kplan::bench {
 /// A nest of at most four loops, simplified before, as the hand-written loops take it.
 loops::Walk walk_of(const Nest& nest, const Array& array);
 
-/// How loops are written: with all that an expert knows (short rows of constant length, tiles), or as they come to mind.
+/// How loops are written: with all that an expert knows (short rows of constant length, tiles), or as they come to
+/// mind.
 enum class Care : std::uint8_t { expert, plain };
 
 /// The loops of one region of this rank's arrays.

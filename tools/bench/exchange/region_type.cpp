@@ -29,7 +29,8 @@ OwnedType loops_type(const Nest& given, const Array& array) {
   for (std::size_t d = nest.loops.size(); d-- > 0;) {
     const Loop& loop = nest.loops[d];
     MPI_Datatype outer = MPI_DATATYPE_NULL;
-    if (loop.stride == 1 && d + 1 == nest.loops.size()) MPI_Type_contiguous(static_cast<int>(loop.count), current, &outer);
+    if (loop.stride == 1 && d + 1 == nest.loops.size())
+      MPI_Type_contiguous(static_cast<int>(loop.count), current, &outer);
     else MPI_Type_create_hvector(static_cast<int>(loop.count), 1, loop.stride * bytes, current, &outer);
     inner = owned(outer);
     current = outer;

@@ -49,17 +49,17 @@ Entry entry() {
 }
 
 const Entry entries[] = {
-    entry<double, Shape{{1, 1, 64}, {0, 0, 64 * 66}, 64, 1}>(),             // halo 64^3, width 1, split y
+    entry<double, Shape{{1, 1, 64}, {0, 0, 64 * 66}, 64, 1}>(),  // halo 64^3, width 1, split y
     entry<double, Shape{{1, 1, 64}, {0, 0, 66 * 66}, 64, 1}>(),
-    entry<double, Shape{{1, 1, 64}, {0, 0, 66 * 66}, 64, 66}>(),            // split z
-    entry<double, Shape{{1, 64, 64}, {0, 68 * 68, 68}, 2, 1}>(),            // width 2, split z
-    entry<float, Shape{{1, 1, 2560}, {0, 0, 70}, 3, 1}>(),                  // blocks of 12 B
-    entry<float, Shape{{1, 1, 4096}, {0, 0, 18 * 6}, 6, 1}>(),              // blocks of 24 B
-    entry<double, Shape{{1, 1, 4096}, {0, 0, 66 * 5}, 5, 1}>(),             // blocks of 40 B
-    entry<double, Shape{{1, 1, 4096}, {0, 0, 18 * 6}, 6, 1}>(),             // blocks of 48 B
-    entry<float, Shape{{1, 1, 2560}, {0, 0, 18 * 23}, 23, 1}>(),            // blocks of 92 B
-    entry<double, Shape{{1, 1, 1024}, {0, 0, 2048}, 1024, 1}>(),            // block rows to block columns
-    entry<double, Shape{{1, 1, 1024}, {0, 0, 1}, 1024, 2048}>(),            // transpose
+    entry<double, Shape{{1, 1, 64}, {0, 0, 66 * 66}, 64, 66}>(),  // split z
+    entry<double, Shape{{1, 64, 64}, {0, 68 * 68, 68}, 2, 1}>(),  // width 2, split z
+    entry<float, Shape{{1, 1, 2560}, {0, 0, 70}, 3, 1}>(),        // blocks of 12 B
+    entry<float, Shape{{1, 1, 4096}, {0, 0, 18 * 6}, 6, 1}>(),    // blocks of 24 B
+    entry<double, Shape{{1, 1, 4096}, {0, 0, 66 * 5}, 5, 1}>(),   // blocks of 40 B
+    entry<double, Shape{{1, 1, 4096}, {0, 0, 18 * 6}, 6, 1}>(),   // blocks of 48 B
+    entry<float, Shape{{1, 1, 2560}, {0, 0, 18 * 23}, 23, 1}>(),  // blocks of 92 B
+    entry<double, Shape{{1, 1, 1024}, {0, 0, 2048}, 1024, 1}>(),  // block rows to block columns
+    entry<double, Shape{{1, 1, 1024}, {0, 0, 1}, 1024, 2048}>(),  // transpose
 };
 
 bool has_shape(const Walk& w, const Entry& e) {

@@ -14,8 +14,7 @@ Program program_of(const std::vector<BoundValues>& values, int rank) {
       if (to == rank) letters.emplace_back(static_cast<std::int64_t>(r), std::move(bytes));
   const std::vector<std::pair<std::int64_t, std::span<const std::byte>>> told(letters.begin(), letters.end());
   const BoundPlan& bound = values[static_cast<std::size_t>(rank)].bound;
-  return make_program(bound, finish_schedule(bound, draft_schedule(bound), told), {},
-                      jit::Wait::until_compiled);
+  return make_program(bound, finish_schedule(bound, draft_schedule(bound), told), {}, jit::Wait::until_compiled);
 }
 
 std::vector<BoundValues> values_of(const std::vector<Case>& cases) {
@@ -23,8 +22,8 @@ std::vector<BoundValues> values_of(const std::vector<Case>& cases) {
   for (std::size_t r = 0; r < cases.size(); ++r) {
     const Planned& planned = *cases[r].planned;
     const std::shared_ptr<const PlanModel> model(cases[r].planned, &planned.plan.model());
-    out.push_back(bind_values(model, planned.values, static_cast<std::int64_t>(r),
-                              static_cast<std::int64_t>(cases.size())));
+    out.push_back(
+        bind_values(model, planned.values, static_cast<std::int64_t>(r), static_cast<std::int64_t>(cases.size())));
   }
   return out;
 }
@@ -32,9 +31,7 @@ std::vector<BoundValues> values_of(const std::vector<Case>& cases) {
 }  // namespace
 
 DryProgram::DryProgram(const std::vector<Case>& cases, int rank)
-    : values_(values_of(cases)),
-      program_(program_of(values_, rank)),
-      memory_(program_.bound.model->buffers.size()) {
+    : values_(values_of(cases)), program_(program_of(values_, rank)), memory_(program_.bound.model->buffers.size()) {
   const Case& mine = cases[static_cast<std::size_t>(rank)];
   for (std::size_t k = 0; k < mine.planned->names.size(); ++k) {
     const Array& array = mine.exchange->arrays[k];

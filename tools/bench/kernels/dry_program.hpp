@@ -1,5 +1,6 @@
 #pragma once
-// kplan's kernels without an exchange: a plan compiled for one of the ranks of a case as in a run, but for the channels.
+// kplan's kernels without an exchange: a plan compiled for one of the ranks of a case as in a run, but for the
+// channels.
 
 #include <memory>
 

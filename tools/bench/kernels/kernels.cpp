@@ -1,11 +1,12 @@
-// How it works: workloads of two ranks are made for both of them in this process. kplan's kernels are checked by carrying
-// a message each way by hand and comparing both ranks' arrays; then packing at rank 0, and unpacking or reducing there,
-// are measured beside plain loops over the same regions, MPI_Pack, and memcpy of the same bytes.
+// How it works: workloads of two ranks are made for both of them in this process. kplan's kernels are checked by
+// carrying a message each way by hand and comparing both ranks' arrays; then packing at rank 0, and unpacking or
+// reducing there, are measured beside plain loops over the same regions, MPI_Pack, and memcpy of the same bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <stdexcept>
 
+#include "tools/bench/aligned_memory.hpp"
 #include "tools/bench/commands.hpp"
 #include "tools/bench/exchange/packer.hpp"
 #include "tools/bench/exchange/region_type.hpp"
@@ -17,16 +18,29 @@ namespace kplan::bench {
 namespace {
 
 /// Workloads whose kernels are measured.
-const std::vector<std::string> chosen_workloads{
-    "halo 64^3, width 1, faces, split y", "halo 64^3, width 1, faces, split z", "halo 64^3, width 2, faces, split z",
-    "weather, 7 arrays, split x (12 B blocks)", "blocks of 12 B, weather field",
-    "blocks of 24 B, lattice of SU(3) vectors in f32", "blocks of 40 B, LU plane",
-    "blocks of 48 B, lattice of SU(3) vectors in f64", "blocks of 92 B, columns of a weather field",
-    "block rows to block columns 2048", "matrix transpose 2048", "FFT transpose, pencils, 32^3 complex",
-    "ghost gather, 100 entries, shuffled", "ghost gather, 10000 entries, sorted",
-    "ghost gather, 10000 entries, shuffled", "ghost gather, 1000000 entries, shuffled", "ghost sum, 10000 entries, shuffled",
-    "1000 particles, three fields", "finite elements, 2000 nodes of 3", "f32 to f64, 100000 each way",
-    "f32 to f64, 100000 each way, every second", "sum of ghost rows on arrival", "sum of ghost columns on arrival"};
+const std::vector<std::string> chosen_workloads{"halo 64^3, width 1, faces, split y",
+                                                "halo 64^3, width 1, faces, split z",
+                                                "halo 64^3, width 2, faces, split z",
+                                                "weather, 7 arrays, split x (12 B blocks)",
+                                                "blocks of 12 B, weather field",
+                                                "blocks of 24 B, lattice of SU(3) vectors in f32",
+                                                "blocks of 40 B, LU plane",
+                                                "blocks of 48 B, lattice of SU(3) vectors in f64",
+                                                "blocks of 92 B, columns of a weather field",
+                                                "block rows to block columns 2048",
+                                                "matrix transpose 2048",
+                                                "FFT transpose, pencils, 32^3 complex",
+                                                "ghost gather, 100 entries, shuffled",
+                                                "ghost gather, 10000 entries, sorted",
+                                                "ghost gather, 10000 entries, shuffled",
+                                                "ghost gather, 1000000 entries, shuffled",
+                                                "ghost sum, 10000 entries, shuffled",
+                                                "1000 particles, three fields",
+                                                "finite elements, 2000 nodes of 3",
+                                                "f32 to f64, 100000 each way",
+                                                "f32 to f64, 100000 each way, every second",
+                                                "sum of ghost rows on arrival",
+                                                "sum of ghost columns on arrival"};
 
 /// One workload on both ranks.
 struct Pair {
@@ -47,7 +61,8 @@ struct Pair {
 
 void check(Pair& p, const std::string& name) {
   for (const Case& c : p.cases) c.fill(3);
-  for (int rank = 0; rank < 2; ++rank) p.programs[static_cast<std::size_t>(rank)]->pack(1 - rank, p.messages[static_cast<std::size_t>(rank)].data());
+  for (int rank = 0; rank < 2; ++rank)
+    p.programs[static_cast<std::size_t>(rank)]->pack(1 - rank, p.messages[static_cast<std::size_t>(rank)].data());
   for (int rank = 0; rank < 2; ++rank) {
     DryProgram& program = *p.programs[static_cast<std::size_t>(rank)];
     program.move_local();
@@ -145,7 +160,8 @@ std::vector<Result> measure(const Team& self, const Options& options, const std:
     limits.seconds = seconds / 2;
     const std::vector<Measured> measured = sample(self, candidates, limits, is_cold ? &flush : nullptr);
     for (std::size_t k = 0; k < candidates.size(); ++k) {
-      rows.push_back({name, 1, bytes, is_cold ? "cold" : "warm", candidates[k].name, measured[k], 0, false, Json::object()});
+      rows.push_back(
+          {name, 1, bytes, is_cold ? "cold" : "warm", candidates[k].name, measured[k], 0, false, Json::object()});
       rows.back().more["gb_per_s"] = static_cast<double>(bytes) / measured[k].us.median / 1000;
     }
   }
@@ -177,7 +193,8 @@ int kernels(const Team& world, const Options& options) {
     const Team self = team_of(MPI_COMM_SELF);
     CacheFlush flush(options.flush_mib ? static_cast<std::size_t>(*options.flush_mib * 1048576) : flush_bytes(self));
     say_where(self, flush.size_bytes());
-    const double share = options.seconds.value_or(180) / static_cast<double>(std::max<std::size_t>(chosen.size(), 1)) / 2;
+    const double share =
+        options.seconds.value_or(180) / static_cast<double>(std::max<std::size_t>(chosen.size(), 1)) / 2;
     std::vector<Result> results;
     for (const Workload& w : chosen) {
       Pair pair(w);
@@ -193,7 +210,8 @@ int kernels(const Team& world, const Options& options) {
       }
     }
     say(self, summary(results));
-    write_files(self, options, results, {{"warm", ratios_plot(results, "warm")}, {"cold", ratios_plot(results, "cold")}});
+    write_files(self, options, results,
+                {{"warm", ratios_plot(results, "warm")}, {"cold", ratios_plot(results, "cold")}});
   }
   wait_idly(world);
   return 0;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tools/bench/aligned_memory.hpp"
 #include "tools/bench/exchange/packed_parts.hpp"
 #include "tools/bench/exchange/typed_parts.hpp"
 #include "tools/bench/methods/exchange_methods.hpp"

@@ -1,15 +1,24 @@
-// How it works: an engine of its own for each method, so that nothing is shared between workloads.
+// How it works: an engine of its own for each method, so that no plan is known before.
 #include "tools/bench/methods/kplan_method.hpp"
 
-#include "kplan/mpi.hpp"
+#include <cstdlib>
 
 namespace kplan::bench {
 namespace {
 
+/// Compiles with or without lending, which the environment decides. One that is set already stays.
+Executable compiled(Engine& engine, const Plan& plan, const Values& values, Lending lending) {
+  const bool sets = lending == Lending::off && std::getenv("KPLAN_LEND_BYTES") == nullptr;
+  if (sets) setenv("KPLAN_LEND_BYTES", "0", 1);
+  Executable out = engine.compile(plan, values);
+  if (sets) unsetenv("KPLAN_LEND_BYTES");
+  return out;
+}
+
 struct Runner {
   Runner(const Team& team, const Plan& plan, const Values& values, const Bindings& bindings,
-         std::function<void(Executable&)> f)
-      : engine(transport::mpi(team.comm)), executable(engine.compile(plan, values)), before(std::move(f)) {
+         std::function<void(Executable&)> f, Lending lending)
+      : engine(team.transport), executable(compiled(engine, plan, values, lending)), before(std::move(f)) {
     for (const auto& [name, memory] : bindings) executable.bind_bytes(name, memory);
   }
   void run() {
@@ -34,8 +43,9 @@ Bindings bindings_of(const Exchange& exchange, const std::vector<std::string>& n
 }
 
 Method kplan_method(const Team& team, Plan plan, Values values, Bindings bindings,
-                    std::function<void(Executable&)> before) {
-  return method_of<Runner>("kplan", team, std::move(plan), std::move(values), std::move(bindings), std::move(before));
+                    std::function<void(Executable&)> before, Lending lending) {
+  return method_of<Runner>(lending == Lending::on ? "kplan, allocated" : "kplan", team, std::move(plan),
+                           std::move(values), std::move(bindings), std::move(before), lending);
 }
 
 }  // namespace kplan::bench

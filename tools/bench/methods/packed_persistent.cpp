@@ -1,5 +1,6 @@
 // How it works: receives are started first; each message is packed and sent at once; what has come is unpacked in the
 // order of arrival.
+#include "tools/bench/aligned_memory.hpp"
 #include "tools/bench/exchange/packer.hpp"
 #include "tools/bench/exchange/region_type.hpp"
 #include "tools/bench/methods/exchange_methods.hpp"

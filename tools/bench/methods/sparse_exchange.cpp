@@ -6,9 +6,7 @@
 namespace kplan::bench {
 namespace {
 
-double* letter(Mail& mail, const Letters& l, std::size_t k) {
-  return mail.outbox.as<double>().data() + l.firsts[k];
-}
+double* letter(Mail& mail, const Letters& l, std::size_t k) { return mail.outbox.as<double>().data() + l.firsts[k]; }
 
 /// Receives a letter that has been probed.
 void take(Mail& mail, MPI_Message& message, const MPI_Status& status) {
@@ -64,7 +62,8 @@ class Counting {
         sizes_(static_cast<std::size_t>(mail_->team.size)),
         offsets_(sizes_.size()),
         rows_(sizes_.size()) {
-    for (std::size_t s = 0; s < rows_.size(); ++s) rows_[s] = static_cast<int>(static_cast<std::int64_t>(s) * mail_->longest);
+    for (std::size_t s = 0; s < rows_.size(); ++s)
+      rows_[s] = static_cast<int>(static_cast<std::int64_t>(s) * mail_->longest);
   }
 
  protected:

@@ -1,11 +1,11 @@
 #pragma once
 // Dynamic sparse exchange by hand: nobody knows who sends to it, and every exchange is another.
 
+#include <vector>
+
 #include "tools/bench/aligned_memory.hpp"
 #include "tools/bench/methods/method.hpp"
 #include "tools/bench/team.hpp"
-
-#include <vector>
 
 namespace kplan::bench {
 
@@ -17,7 +17,7 @@ struct Letters {
 /// The rank's memory. A letter from rank s is to lie in row s of the inbox, with its length in received[s].
 struct Mail {
   Team team;
-  std::int64_t longest = 1;  ///< elements of a row
+  std::int64_t longest = 1;               ///< elements of a row
   AlignedMemory outbox, inbox, received;  ///< f64, f64, i32
   std::vector<Letters> exchanges;         ///< by turns
   std::size_t turn = 0;

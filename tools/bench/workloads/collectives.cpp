@@ -2,6 +2,7 @@
 // an all-reduce, an allgatherv of parts of different sizes. 8 B, 4 KiB, 1 MiB.
 #include <fmt/format.h>
 
+#include "tools/bench/aligned_memory.hpp"
 #include "tools/bench/workloads/workload.hpp"
 
 namespace kplan::bench {
@@ -90,8 +91,8 @@ Case reduce(const Team& team, std::size_t n) {
     const auto sum = total(team, seed);
     const auto nothing = [](std::size_t) { return -1.0; };
     const bool is_first = team.rank == 0, is_last = team.rank == team.size - 1;
-    std::string mistake = is_first ? compared("first", m->first.as<double>(), sum)
-                                   : compared("first", m->first.as<double>(), nothing);
+    std::string mistake =
+        is_first ? compared("first", m->first.as<double>(), sum) : compared("first", m->first.as<double>(), nothing);
     if (!mistake.empty()) return mistake;
     return is_last ? compared("last", m->last.as<double>(), sum) : compared("last", m->last.as<double>(), nothing);
   };
@@ -112,9 +113,7 @@ Case reduce(const Team& team, std::size_t n) {
 
 Case all_reduce(const Team& team, std::size_t n) {
   auto [m, out] = begun(team, n);
-  out.difference = [m = m, team](unsigned seed) {
-    return compared("first", m->first.as<double>(), total(team, seed));
-  };
+  out.difference = [m = m, team](unsigned seed) { return compared("first", m->first.as<double>(), total(team, seed)); };
   PlanBuilder builder = with_buffers("all-reduce");
   builder.communicate("sum", "first[:]@r << sum << x[:]@s where s in world, r in world").fresh();
   out.methods.push_back(planned(team, builder, m, n));
@@ -160,21 +159,22 @@ Case all_gather(const Team& team, std::int64_t n) {
     MPI_Allgatherv(arrays[0].data, counts[static_cast<std::size_t>(team.rank)], MPI_DOUBLE, arrays[1].data,
                    counts.data(), displacements.data(), MPI_DOUBLE, team.comm);
   };
-  out.methods.insert(out.methods.begin() + 1, {"MPI_Allgatherv", [native]() -> std::function<void()> { return native; }});
+  out.methods.insert(out.methods.begin() + 1,
+                     {"MPI_Allgatherv", [native]() -> std::function<void()> { return native; }});
   return out;
 }
 
 }  // namespace
 
 void add_collectives(std::vector<Workload>& to) {
-  for (const auto& [size, n] : {std::pair("8 B", std::size_t{1}), {"4 KiB", std::size_t{512}}, {"1 MiB", std::size_t{1} << 17}}) {
+  for (const auto& [size, n] :
+       {std::pair("8 B", std::size_t{1}), {"4 KiB", std::size_t{512}}, {"1 MiB", std::size_t{1} << 17}}) {
     const std::string text = size;
     to.push_back({"broadcast there and back, " + text, {}, [n](const Team& t) { return broadcast(t, n); }});
     to.push_back({"reduce to first and last, " + text, {}, [n](const Team& t) { return reduce(t, n); }});
     to.push_back({"all-reduce, " + text, {}, [n](const Team& t) { return all_reduce(t, n); }});
-    to.push_back({"allgatherv, " + text, {}, [n](const Team& t) {
-                    return all_gather(t, static_cast<std::int64_t>(n));
-                  }});
+    to.push_back(
+        {"allgatherv, " + text, {}, [n](const Team& t) { return all_gather(t, static_cast<std::int64_t>(n)); }});
   }
 }
 

@@ -27,7 +27,8 @@ Letters letters_of(int rank, int size, std::size_t turn, std::int64_t longest) {
   out.targets = others;
   std::int32_t first = 0;
   for (std::size_t k = 0; k < others.size(); ++k) {
-    out.counts.push_back(static_cast<std::int32_t>(longest / 2 + 1 + static_cast<std::int64_t>(random()) % ((longest + 1) / 2)));
+    out.counts.push_back(
+        static_cast<std::int32_t>(longest / 2 + 1 + static_cast<std::int64_t>(random()) % ((longest + 1) / 2)));
     out.counts.back() = std::min(out.counts.back(), static_cast<std::int32_t>(longest));
     out.firsts.push_back(first);
     first += out.counts.back();
@@ -76,12 +77,13 @@ Method planned(const std::shared_ptr<Mail>& mail) {
   builder.buffer("received", Scalar::i32, {"size"});
   for (const char* name : {"targets", "counts", "firsts"})
     builder.index_buffer(name, Scalar::i32, {4}, Scope::private_, Time::varying);
-  builder.communicate("letters",
-                      "inbox[from, 0:c]@to <<= outbox[f : f+c]@rank, received[from]@to <<= c@rank where from = rank, "
-                      "k in range(n_letters), to = targets[k], c = counts[k], f = firsts[k]");
-  const Bindings bindings{{"outbox", mail->outbox.bytes()},        {"inbox", mail->inbox.bytes()},
-                          {"received", mail->received.bytes()},    {"targets", bytes_of(varying->targets)},
-                          {"counts", bytes_of(varying->counts)},   {"firsts", bytes_of(varying->firsts)}};
+  builder.communicate(
+      "letters",
+      "inbox[from, 0:c]@to <<= outbox[f : f+c]@rank, received[from]@to <<= i32(c)@rank where from = rank, "
+      "k in range(n_letters), to = targets[k], c = counts[k], f = firsts[k]");
+  const Bindings bindings{{"outbox", mail->outbox.bytes()},      {"inbox", mail->inbox.bytes()},
+                          {"received", mail->received.bytes()},  {"targets", bytes_of(varying->targets)},
+                          {"counts", bytes_of(varying->counts)}, {"firsts", bytes_of(varying->firsts)}};
   return kplan_method(mail->team, builder.build(), {{"longest", mail->longest}, {"n_letters", 0}}, bindings,
                       [mail, varying](Executable& executable) {
                         const Letters& l = mail->next();
@@ -106,7 +108,8 @@ Case make(const Team& team, std::int64_t longest) {
   out.fill = [mail](unsigned seed) {
     mail->turn = seed;
     const auto outbox = mail->outbox.as<double>();
-    for (std::size_t k = 0; k < outbox.size(); ++k) outbox[k] = sent(mail->team.rank, static_cast<std::int64_t>(k), seed);
+    for (std::size_t k = 0; k < outbox.size(); ++k)
+      outbox[k] = sent(mail->team.rank, static_cast<std::int64_t>(k), seed);
     std::ranges::fill(mail->inbox.as<double>(), -1.0);
     std::ranges::fill(mail->received.as<std::int32_t>(), -1);
   };
@@ -121,8 +124,9 @@ Case make(const Team& team, std::int64_t longest) {
 
 void add_dynamic(std::vector<Workload>& to) {
   for (const auto& [size, longest] : {std::pair("16 B", 2), {"1 KiB", 128}, {"64 KiB", 8192}})
-    to.push_back({fmt::format("dynamic sparse exchange, letters to {}", size), {2, 4, 8},
-                  [longest](const Team& team) { return make(team, longest); }});
+    to.push_back({fmt::format("dynamic sparse exchange, letters to {}", size), {2, 4, 8}, [longest](const Team& team) {
+                    return make(team, longest);
+                  }});
 }
 
 }  // namespace kplan::bench

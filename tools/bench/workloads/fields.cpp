@@ -50,8 +50,7 @@ Case weather(const Team& team, bool is_split_x) {
     names.push_back(name);
   }
   builder.communicate("fields", statement(moves));
-  return case_of(face_exchange(team, arrays),
-                 {builder.build(), {{"n", n}, {"levels", levels}, {"w", w}}, names});
+  return case_of(face_exchange(team, arrays), {builder.build(), {{"n", n}, {"levels", levels}, {"w", w}}, names});
 }
 
 /// An array of any shape, whole layers along one dimension.

@@ -42,8 +42,8 @@ Case transpose(const Team& team, std::int64_t n) {
   PlanBuilder builder("transpose");
   builder.parameter("m", Scalar::i64);
   builder.buffer("A", Scalar::f64, {"m", "m * size"}).buffer("T", Scalar::f64, {"m", "m * size"});
-  builder.communicate(
-      "transpose", "T[i, p*m + k]@q <<= A[k, q*m + i]@p where p in world, q in world, k in range(m), i in range(m)");
+  builder.communicate("transpose",
+                      "T[i, p*m + k]@q <<= A[k, q*m + i]@p where p in world, q in world, k in range(m), i in range(m)");
   return case_of(std::move(e), {builder.build(), {{"m", m}}, {"A", "T"}});
 }
 

@@ -7,14 +7,16 @@ namespace kplan::bench {
 
 Case case_of(Exchange exchange, Planned planned, int block) {
   Case out;
-  out.memory = std::make_shared<std::vector<AlignedMemory>>(allocate(exchange));
+  out.memory = std::make_shared<std::vector<std::shared_ptr<std::byte>>>(allocate(exchange));
   out.exchange = std::make_shared<const Exchange>(std::move(exchange));
   out.planned = std::make_shared<const Planned>(std::move(planned));
   out.bytes = out.exchange->bytes_sent();
   out.fill = [e = out.exchange](unsigned seed) { fill(*e, seed); };
   out.difference = [e = out.exchange](unsigned seed) { return difference(*e, seed); };
-  out.methods.push_back(kplan_method(out.exchange->team, out.planned->plan, out.planned->values,
-                                     bindings_of(*out.exchange, out.planned->names)));
+  const Bindings bindings = bindings_of(*out.exchange, out.planned->names);
+  for (const Lending lending : {Lending::off, Lending::on})
+    out.methods.push_back(
+        kplan_method(out.exchange->team, out.planned->plan, out.planned->values, bindings, nullptr, lending));
   for (Method& m : alternatives(*out.exchange, block)) out.methods.push_back(std::move(m));
   return out;
 }

@@ -58,6 +58,13 @@ class Channel {
   /// Sends a region of the caller's instead of the slot; call only after send_slot(seq) was not null. The region
   /// must stay unchanged until is_sent(seq). Cheap to repeat with the same region.
   virtual void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) = 0;
+  /// Lends message `seq` instead of sending it: the receiver reads these regions of the sender's memory where they lie.
+  /// Call only after send_slot(seq) was not null. The regions must stay unchanged until is_sent(seq), or until the
+  /// message was taken back and put. False, and nothing is lent, where the receiver cannot read them, or there are too
+  /// many: one for every 16 bytes of capacity always go.
+  virtual bool lend(std::uint64_t, std::span<const std::byte* const>) { return false; }
+  /// Takes a lent message back, so that it can be put, if the receiver has not begun to read it, or has declined it.
+  virtual bool take_back(std::uint64_t) { return false; }
   /// Whether the memory of message `seq` (and of all before it) may be changed again.
   virtual bool is_sent(std::uint64_t seq) = 0;
 
@@ -66,6 +73,11 @@ class Channel {
   /// The bytes of message `seq`, in place until release, aligned to 64 unless they are the sender's own region; null
   /// while it has not come.
   virtual const std::byte* arrived(std::uint64_t seq) = 0;
+  /// Where this end can read the regions of message `seq`, which arrived() gave last, if it was lent by lend(): then
+  /// there is nothing at the address that arrived() gave.
+  virtual std::span<const std::byte* const> lent(std::uint64_t) { return {}; }
+  /// Refuses message `seq`, which was lent: the sender puts it instead when it notices.
+  virtual void decline(std::uint64_t) {}
   /// Hands the slot back. Messages are released in order, each once.
   virtual void release(std::uint64_t seq) = 0;
 };
@@ -159,6 +171,14 @@ class Transport {
   /// Whether put_in_place to this peer spares the copy into a slot.
   virtual bool lends_regions(int) const { return true; }
 
+  /// Whether channels to and from this peer can lend memory that allocate() gave. The same at both ends.
+  virtual bool lends_memory(int) const { return false; }
+  /// Whether peers that lends_memory() can read this memory, all of its allocation. Cheap.
+  virtual bool can_lend(const std::byte*) const { return false; }
+  /// Memory of zeros, aligned to at least 64, in huge pages where the system has them for the asking; peers on this
+  /// node read it in place. It may outlive the transport; both belong to one thread. Local. Errors: TransportError.
+  virtual std::shared_ptr<std::byte> allocate(std::size_t bytes);
+
   /// Moves whatever can be moved now. Never blocks.
   virtual void progress() = 0;
 
@@ -213,5 +233,13 @@ bool node_path_from_environment();
 /// The bytes of a piece where long messages go through shared memory in pieces: KPLAN_PIECE_BYTES, a number from 1 to
 /// 2^30, 32768 by default; 0: they go whole. Must be the same on all ranks. Errors: PlanError.
 std::size_t piece_bytes_from_environment();
+
+/// From how many bytes on a message is lent where it can be: KPLAN_LEND_BYTES, a number from 1 to 2^30, 16384 by
+/// default; 0: none is. Must be the same on all ranks. Errors: PlanError.
+std::size_t lend_bytes_from_environment();
+
+/// How many times a message's bytes the cache lines that they lie on may hold for it to be lent: KPLAN_LEND_SPREAD, a
+/// number from 1 on, 4 by default; 0: any. Local. Errors: PlanError.
+std::size_t lend_spread_from_environment();
 
 }  // namespace kplan::transport

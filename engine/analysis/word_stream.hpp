@@ -1,0 +1,40 @@
+#pragma once
+// Plain data as bytes for other ranks: 64-bit words in the machine's order, lists behind their lengths.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/analysis/access_pattern.hpp"
+
+namespace kplan {
+
+class WordWriter {
+ public:
+  explicit WordWriter(std::vector<std::byte>& bytes) : bytes_(bytes) {}
+  void word(std::int64_t v) { words(&v, 1); }
+  void list(const std::vector<std::int64_t>& v);
+  void piece(const Piece& piece);
+
+ private:
+  void words(const std::int64_t* v, std::size_t count);
+  std::vector<std::byte>& bytes_;
+};
+
+/// Takes what a WordWriter wrote off the front of `bytes`. Throws TransportError KP-T012 where it is not there.
+class WordReader {
+ public:
+  explicit WordReader(std::span<const std::byte>& bytes) : bytes_(bytes) {}
+  std::int64_t word();
+  /// A number of things that follow, each of at least 8 bytes.
+  std::size_t count();
+  std::vector<std::int64_t> list();
+  Piece piece();
+
+ private:
+  void take(std::int64_t* to, std::size_t words);
+  std::span<const std::byte>& bytes_;
+};
+
+}  // namespace kplan

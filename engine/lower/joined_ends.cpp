@@ -1,0 +1,148 @@
+// How it works: transfers that pair up, and differ at most in how their nests are cut, are cut alike. Otherwise the
+// elements of a reduction are listed at both ends, brought together by where they lie in the message, and compressed
+// again.
+#include "engine/lower/joined_ends.hpp"
+
+#include <algorithm>
+#include <set>
+#include <span>
+
+namespace kplan {
+namespace {
+
+constexpr std::int64_t most_listed_elements = std::int64_t{1} << 22;
+
+/// Gives both pieces the same nest, where their elements fall into the same dimensions; else false, and they are
+/// unchanged.
+bool match_nests(Piece& a, Piece& b) {
+  if (a.list_length != b.list_length) return false;
+  if (a.counts == b.counts) return true;
+  std::set<std::int64_t> cuts;
+  for (const Piece* p : {&a, &b}) {
+    std::int64_t product = 1;
+    for (std::size_t d = p->counts.size(); d-- > 0;) cuts.insert(product *= p->counts[d]);
+  }
+  std::vector<std::int64_t> counts;  // innermost first
+  std::int64_t inner = 1;
+  for (const std::int64_t cut : cuts) {
+    if (cut % inner != 0) return false;
+    counts.push_back(cut / inner);
+    inner = cut;
+  }
+  if (counts.size() > most_piece_dimensions) return false;
+  const auto refined = [&](const Piece& p) -> std::optional<Piece> {
+    Piece out = p;
+    out.counts.assign(counts.rbegin(), counts.rend());
+    for (std::size_t t = 0; t < p.tracks.size(); ++t) {
+      std::vector<std::int64_t> strides;
+      std::size_t d = p.counts.size();
+      std::int64_t left = 1, stride = 0;
+      for (const std::int64_t count : counts) {
+        if (left == 1) {
+          if (d == 0) return std::nullopt;
+          left = p.counts[--d];
+          stride = p.tracks[t].strides[d];
+        }
+        if (left % count != 0) return std::nullopt;
+        strides.push_back(stride);
+        left /= count;
+        stride *= count;
+      }
+      out.tracks[t].strides.assign(strides.rbegin(), strides.rend());
+    }
+    return out;
+  };
+  auto x = refined(a), y = refined(b);
+  if (!x || !y) return false;
+  a = std::move(*x);
+  b = std::move(*y);
+  return true;
+}
+
+bool match_pairwise(std::vector<Transfer>& from, std::vector<Transfer>& to) {
+  if (from.size() != to.size()) return false;
+  for (std::size_t k = 0; k < from.size(); ++k) {
+    Piece &x = from[k].piece, &y = to[k].piece;
+    if (from[k].reduction != to[k].reduction || !match_nests(x, y) || x.tracks.back() != y.tracks.back()) return false;
+  }
+  return true;
+}
+
+/// The positions of every element on a track.
+void list_track(const Piece& piece, const Track& track, std::vector<std::int64_t>& positions) {
+  walk(piece, track, [&](std::int64_t position) {
+    positions.push_back(position);
+    return true;
+  });
+}
+
+/// The transfers of one reduction as one, in the order of `to`, from lists of its elements.
+std::optional<std::pair<Transfer, Transfer>> listed(std::span<const Transfer> from, std::span<const Transfer> to,
+                                                    std::int64_t element_bytes) {
+  std::int64_t sent = 0, received = 0;
+  for (const Transfer& t : from) sent += t.piece.element_count();
+  for (const Transfer& t : to) received += t.piece.element_count();
+  if (sent != received || sent == 0 || sent > most_listed_elements) return std::nullopt;
+  const std::size_t tracks = from[0].piece.tracks.size();  // the message among them
+  std::vector<std::vector<std::int64_t>> sources(tracks);
+  for (const Transfer& t : from)
+    for (std::size_t k = 0; k < tracks; ++k) list_track(t.piece, t.piece.tracks[k], sources[k]);
+  const std::int64_t first = sources.back()[0];
+  for (std::int64_t n = 0; n < sent; ++n)
+    if (sources.back()[static_cast<std::size_t>(n)] != first + n * element_bytes) return std::nullopt;
+
+  std::pair<Transfer, Transfer> out{from[0], to[0]};
+  Track place;
+  std::vector<std::int64_t> order;
+  for (const Transfer& t : to) {
+    if (t.is_assign != out.second.is_assign) return std::nullopt;
+    out.second.is_injective = t.is_injective && to.size() == 1;
+    list_track(t.piece, t.piece.tracks[0], place.bases);
+    list_track(t.piece, t.piece.tracks.back(), order);
+  }
+  Piece both;
+  both.list_length = sent;
+  both.tracks.resize(tracks - 1);
+  for (const std::int64_t position : order) {
+    const std::int64_t n = (position - first) / element_bytes;
+    if (n < 0 || n >= sent || position != first + n * element_bytes) return std::nullopt;
+    for (std::size_t k = 0; k + 1 < tracks; ++k)
+      both.tracks[k].bases.push_back(sources[k][static_cast<std::size_t>(n)]);
+  }
+  both.tracks.push_back(std::move(place));
+  simplify(both);
+  out.first.piece = out.second.piece = both;
+  out.second.piece.tracks = {both.tracks.back()};
+  return out;
+}
+
+}  // namespace
+
+std::optional<JoinedEnds> join_ends(const Statement& s, std::vector<Transfer> from, std::vector<Transfer> to) {
+  JoinedEnds out;
+  if (match_pairwise(from, to)) {
+    for (std::size_t k = 0; k < from.size(); ++k) out.emplace_back(std::move(from[k]), std::move(to[k]));
+    return out;
+  }
+  const auto end_of = [](const std::vector<Transfer>& transfers, std::size_t begin) {
+    std::size_t end = begin;
+    while (end < transfers.size() && transfers[end].reduction == transfers[begin].reduction) ++end;
+    return end;
+  };
+  std::size_t f = 0, t = 0;
+  while (f < from.size() && t < to.size()) {
+    const std::size_t last_from = end_of(from, f), last_to = end_of(to, t);
+    if (from[f].reduction != to[t].reduction) return std::nullopt;
+    const auto element_bytes =
+        static_cast<std::int64_t>(s.reductions[static_cast<std::size_t>(from[f].reduction)].value_type.size_bytes);
+    auto pair = listed({from.data() + f, last_from - f}, {to.data() + t, last_to - t}, element_bytes);
+    if (!pair) return std::nullopt;
+    out.push_back(std::move(*pair));
+    f = last_from;
+    t = last_to;
+  }
+  if (f < from.size() || t < to.size()) return std::nullopt;
+  return out;
+}
+
+}  // namespace kplan

@@ -1,0 +1,181 @@
+#include "engine/runtime/loans.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/analysis/word_stream.hpp"
+#include "engine/lower/joined_ends.hpp"
+#include "engine/runtime/program.hpp"
+
+namespace kplan {
+
+namespace {
+
+constexpr std::int64_t line_bytes = 64;
+
+/// Calls f(line) for the cache lines that the track's elements lie on, one after the other, those of the first
+/// `most_walked` elements; buffers are taken to begin on a line. Returns how many elements these were.
+template <class F>
+std::int64_t walk_lines(const Piece& piece, const Track& track, std::int64_t element_bytes, std::int64_t most_walked,
+                        const F& f) {
+  std::int64_t walked = 0, last = -1;
+  walk(piece, track, [&](std::int64_t position) {
+    const std::int64_t end = (position + element_bytes - 1) / line_bytes;
+    for (std::int64_t line = position / line_bytes; line <= end; ++line)
+      if (line != last) f(last = line);
+    return ++walked < most_walked;
+  });
+  return walked;
+}
+
+}  // namespace
+
+WrittenLines::WrittenLines(const BoundPlan& bound, const Schedule& schedule, const std::vector<int>& phase) {
+  for (const int number : phase) {
+    const StatementSchedule& s = schedule.statements[static_cast<std::size_t>(number)];
+    const Statement& statement = bound.model->statements[static_cast<std::size_t>(s.statement)];
+    for (const auto* messages : {&s.receives, &s.local_receive})
+      for (const Message& m : *messages)
+        for (const Transfer& t : m.transfers) {
+          const Expr& place = *statement.reductions[static_cast<std::size_t>(t.reduction)].place;
+          auto& lines = lines_[place.id];
+          walk_lines(t.piece, t.piece.tracks[0], static_cast<std::int64_t>(place.element_bytes), INT64_MAX,
+                     [&](std::int64_t line) {
+                       if (static_cast<std::size_t>(line) >= lines.size())
+                         lines.resize(2 * static_cast<std::size_t>(line) + 1);
+                       lines[static_cast<std::size_t>(line)] = true;
+                     });
+        }
+  }
+}
+
+bool WrittenLines::contains(int buffer, std::int64_t line) const {
+  const auto known = lines_.find(buffer);
+  return known != lines_.end() && static_cast<std::size_t>(line) < known->second.size() &&
+         known->second[static_cast<std::size_t>(line)];
+}
+
+bool is_better_lent(const StatementSchedule& s, const Message& m, const WrittenLines& written,
+                    std::size_t most_spread) {
+  if (most_spread == 0) return true;
+  // A line that both ends want costs what packing and unpacking so many bytes do.
+  constexpr double bytes_for_a_contested_line = 700;
+  constexpr std::int64_t most_walked = std::int64_t{1} << 16;
+  double fetched = 0, contested = 0;
+  for (const Transfer& t : m.transfers) {
+    const Expr& value = *s.values[static_cast<std::size_t>(t.reduction)].value;
+    std::int64_t lines = 0, of_both = 0;
+    const std::int64_t walked = walk_lines(t.piece, t.piece.tracks[0], static_cast<std::int64_t>(value.element_bytes),
+                                           most_walked, [&](std::int64_t line) {
+                                             ++lines;
+                                             if (written.contains(value.id, line)) ++of_both;
+                                           });
+    const double scale =
+        static_cast<double>(t.piece.element_count()) / static_cast<double>(std::max<std::int64_t>(walked, 1));
+    fetched += scale * static_cast<double>(lines * line_bytes);
+    contested += scale * static_cast<double>(of_both);
+  }
+  const auto bytes = static_cast<double>(m.payload_bytes);
+  return fetched <= static_cast<double>(most_spread) * bytes && contested * bytes_for_a_contested_line <= bytes;
+}
+
+std::optional<OutgoingLoan> OutgoingLoan::of(const Statement& statement, const StatementSchedule& s, const Message& m) {
+  if (s.reads_what_it_writes || std::ranges::any_of(statement.reductions, &Reduction::is_native)) return std::nullopt;
+  OutgoingLoan out;
+  for (const Transfer& t : m.transfers) {
+    const ValueForm& form = s.values[static_cast<std::size_t>(t.reduction)];
+    if (form.value->kind != ExprKind::element) return std::nullopt;
+    out.buffers_.push_back(form.value->id);
+  }
+  // One region a buffer.
+  std::ranges::sort(out.buffers_);
+  out.buffers_.erase(std::ranges::unique(out.buffers_).begin(), out.buffers_.end());
+  out.regions_.resize(out.buffers_.size() + 1);
+  return out;
+}
+
+void OutgoingLoan::look_at(const std::vector<BoundMemory>& memory, const transport::Transport& transport) {
+  is_possible_ = std::ranges::all_of(
+      buffers_, [&](int b) { return transport.can_lend(memory[static_cast<std::size_t>(b)].base); });
+}
+
+bool OutgoingLoan::lend(transport::Channel& channel, std::uint64_t seq, const std::vector<BoundMemory>& memory) {
+  for (std::size_t k = 0; k < buffers_.size(); ++k) regions_[k] = memory[static_cast<std::size_t>(buffers_[k])].base;
+  regions_.back() = description_;
+  vain_looks_ = 0;
+  return channel.lend(seq, regions_);
+}
+
+std::vector<std::byte> OutgoingLoan::description(const Message& m) const {
+  std::vector<std::byte> bytes;
+  WordWriter out(bytes);
+  out.word(static_cast<std::int64_t>(m.transfers.size()));
+  for (const Transfer& t : m.transfers) {
+    out.word(t.reduction);
+    out.piece(t.piece);
+  }
+  return bytes;
+}
+
+IncomingLoan::IncomingLoan(const Program& program, const StatementSchedule& s, const Message& m,
+                           const std::byte* description)
+    : description_(description) {
+  try {
+    make_calls(program, s, m);
+  } catch (const std::exception&) {
+    is_usable_ = false;  // the message comes packed, then
+  }
+}
+
+void IncomingLoan::make_calls(const Program& program, const StatementSchedule& s, const Message& m) {
+  const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
+  std::size_t bytes = 0;
+  std::memcpy(&bytes, description_, sizeof bytes);
+  std::span<const std::byte> rest(description_ + sizeof bytes, bytes);
+  WordReader in(rest);
+  std::vector<Transfer> from(in.count());
+  std::vector<int> buffers;
+  for (Transfer& t : from) {
+    t.reduction = static_cast<int>(in.word());
+    t.piece = in.piece();
+    buffers.push_back(s.values[static_cast<std::size_t>(t.reduction)].value->id);
+  }
+  std::ranges::sort(buffers);
+  buffers.erase(std::ranges::unique(buffers).begin(), buffers.end());
+
+  const auto ends = join_ends(statement, std::move(from), m.transfers);
+  if (!ends) return;
+  SpecTable table;
+  Lowering lowering(program.bound, s, table, Literals::shapes);
+  std::vector<KernelCall> calls;
+  for (const auto& [source, place] : *ends) {
+    calls.push_back(lowering.move(source, place));
+    const int buffer = s.values[static_cast<std::size_t>(source.reduction)].value->id;
+    regions_.push_back(static_cast<std::size_t>(std::ranges::find(buffers, buffer) - buffers.begin()));
+    // The source is the other rank's memory, whose address comes with each message.
+    calls.back().streams.at(1).kind = StreamKind::message;
+  }
+  const std::vector<jit::Kernel> kernels = jit::Compiler::instance().compile(table.specs(), program.wait_for_code);
+  for (KernelCall& call : calls) {
+    const auto spec = static_cast<std::size_t>(call.spec);
+    if (call.spec < 0) calls_.emplace_back(std::move(call), jit::Kernel(), nullptr);
+    else calls_.emplace_back(std::move(call), kernels[spec], &table.specs()[spec]);
+  }
+  set_varying(program.bound.state.parameters);
+  is_usable_ = true;
+}
+
+void IncomingLoan::set_varying(const std::vector<ScalarValue>& parameters) {
+  for (ReadyCall& call : calls_) call.set_varying(parameters);
+}
+
+const ReadyCall* IncomingLoan::apply(std::span<const std::byte* const> regions,
+                                     const std::vector<BoundMemory>& memory) {
+  const ReadyCall* faulty = nullptr;
+  // Kernels only read what was lent.
+  for (std::size_t k = 0; k < calls_.size(); ++k)
+    if (calls_[k](memory, const_cast<std::byte*>(regions[regions_[k]])) != 0) faulty = &calls_[k];
+  return faulty;
+}
+
+}  // namespace kplan

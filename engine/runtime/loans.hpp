@@ -1,0 +1,82 @@
+#pragma once
+// Messages that are not packed: where the sender's buffers lie in memory that the receiver can read, one kernel of the
+// receiver goes from there to its own places. The sender lends it the buffers and a description of which elements of
+// them make the message; the receiver makes its kernels when it first sees that, and declines what it cannot use.
+
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/runtime/ready_call.hpp"
+#include "kplan/transport.hpp"
+
+namespace kplan {
+
+struct Program;
+
+/// The cache lines that a rank writes in one phase of a run.
+class WrittenLines {
+ public:
+  WrittenLines(const BoundPlan& bound, const Schedule& schedule, const std::vector<int>& phase);
+  bool contains(int buffer, std::int64_t line) const;
+
+ private:
+  std::map<int, std::vector<bool>> lines_;  ///< by buffer
+};
+
+/// Whether a message of values that lie in buffers is better read there by its receiver than packed: when it fetches at
+/// most `most_spread` times the message's bytes in whole cache lines, and hardly any that this rank writes meanwhile,
+/// since such lines go back and forth.
+bool is_better_lent(const StatementSchedule& s, const Message& m, const WrittenLines& written, std::size_t most_spread);
+
+/// The sending end.
+class OutgoingLoan {
+ public:
+  /// For a message whose values are elements as they lie in buffers; nothing for others.
+  static std::optional<OutgoingLoan> of(const Statement& statement, const StatementSchedule& s, const Message& m);
+
+  /// Whether the receiver can read all the buffers where they lie now. To be called when they were bound.
+  void look_at(const std::vector<BoundMemory>& memory, const transport::Transport& transport);
+  bool is_possible() const { return is_possible_; }
+  /// Lends message `seq`; false where that cannot be done, and it must be packed.
+  bool lend(transport::Channel& channel, std::uint64_t seq, const std::vector<BoundMemory>& memory);
+  /// Whether the receiver has not come for it many times in a row.
+  bool is_held_up() { return ++vain_looks_ > most_vain_looks; }
+
+  /// What tells the receiver which elements are meant, as bytes.
+  std::vector<std::byte> description(const Message& m) const;
+  void describe(const std::byte* description) { description_ = description; }
+  bool is_described() const { return description_ != nullptr; }
+
+ private:
+  static constexpr unsigned most_vain_looks = 1400;  ///< about a millisecond
+  std::vector<int> buffers_;                         ///< of the transfers, in their order
+  std::vector<const std::byte*> regions_;            ///< of the buffers, and the description
+  const std::byte* description_ = nullptr;
+  bool is_possible_ = false;
+  unsigned vain_looks_ = 0;
+};
+
+/// The receiving end, once a message was lent.
+class IncomingLoan {
+ public:
+  /// Makes the kernels for what is described. It is not usable where that fails.
+  IncomingLoan(const Program& program, const StatementSchedule& s, const Message& m, const std::byte* description);
+
+  const std::byte* description() const { return description_; }
+  bool is_usable() const { return is_usable_; }
+  void set_varying(const std::vector<ScalarValue>& parameters);
+  /// Applies the message from the regions it was lent in. Returns a call that met a zero divisor, or null.
+  const ReadyCall* apply(std::span<const std::byte* const> regions, const std::vector<BoundMemory>& memory);
+
+ private:
+  void make_calls(const Program& program, const StatementSchedule& s, const Message& m);
+
+  const std::byte* description_;
+  bool is_usable_ = false;
+  std::vector<ReadyCall> calls_;
+  std::vector<std::size_t> regions_;  ///< by call: which of the lent ones
+};
+
+}  // namespace kplan

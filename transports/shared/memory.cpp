@@ -1,0 +1,31 @@
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#include "kplan/transport.hpp"
+#include "transports/codes.hpp"
+
+namespace kplan::transport {
+
+std::shared_ptr<std::byte> Transport::allocate(std::size_t bytes) {
+  constexpr std::size_t least_for_huge_pages = std::size_t{4} << 20;
+  constexpr std::size_t huge_page = std::size_t{2} << 20;
+  if (bytes > SIZE_MAX / 4) throw std::bad_alloc();
+  const bool is_huge = bytes >= least_for_huge_pages;
+  const std::size_t mapped = is_huge ? bytes + huge_page : bytes == 0 ? 1 : bytes;
+  void* const data = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED)
+    throw TransportError(codes::cannot_open,
+                         "cannot allocate " + std::to_string(bytes) + " bytes: " + std::strerror(errno));
+  auto first = reinterpret_cast<std::uintptr_t>(data);
+  if (is_huge) {
+    (void)madvise(data, mapped, MADV_HUGEPAGE);
+    first = (first + huge_page - 1) / huge_page * huge_page;
+  }
+  return {reinterpret_cast<std::byte*>(first), [data, mapped](std::byte*) { munmap(data, mapped); }};
+}
+
+}  // namespace kplan::transport

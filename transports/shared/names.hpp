@@ -1,0 +1,29 @@
+#pragma once
+// How ends of a channel that share memory tell each other where a region lies: threads by its address, processes by the
+// allocation it is in.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace kplan::transport {
+
+/// A region as its owner's peers know it.
+struct RegionName {
+  std::uint64_t memory = 0, offset = 0;
+};
+
+class RegionNames {
+ public:
+  virtual ~RegionNames() = default;
+  RegionNames() = default;
+  RegionNames(const RegionNames&) = delete;
+  RegionNames& operator=(const RegionNames&) = delete;
+
+  /// Nothing where peers cannot read it.
+  virtual std::optional<RegionName> name_of(const std::byte* region) = 0;
+  /// The memory of another rank that is called so there; null where it cannot be had.
+  virtual const std::byte* find(int rank, const RegionName& name) = 0;
+};
+
+}  // namespace kplan::transport

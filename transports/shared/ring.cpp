@@ -1,0 +1,245 @@
+// How it works: single producer, single consumer. The sender writes the bytes and then the slot's word with release;
+// the receiver reads the word with acquire and then the bytes; the counter of released messages goes back the same way,
+// and the sender looks at it only when its last look leaves it no slot.
+//
+// A lent message lies in the sender's own memory, whose names are in the slot. The sender may want it back (the
+// receiver does not come for it), or go (an exception, say). So the receiver marks such a message as taken before it
+// reads, the sender takes back only what is not taken, and one that closes waits for what is.
+#include "transports/shared/ring.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "transports/ends.hpp"
+#include "transports/pause.hpp"
+
+namespace kplan::transport {
+namespace {
+
+constexpr std::size_t line_bytes = 64;
+using Word = std::atomic<std::uint64_t>;
+static_assert(Word::is_always_lock_free);
+
+/// How a message lies in its slot; the low two bits of the slot's word.
+enum class Hold : std::uint64_t {
+  packed = 0,    ///< in the slot's own memory
+  lent = 1,      ///< in the sender's memory, nobody reads it yet
+  taken = 2,     ///< in the sender's memory, the receiver may be reading it
+  returned = 3,  ///< it was lent, and is not any more
+};
+
+std::uint64_t word_of(std::uint64_t seq, Hold hold) { return 4 * (seq + 1) + static_cast<std::uint64_t>(hold); }
+
+/// What a slot holds of a lent message.
+struct Loan {
+  std::uint64_t regions = 0;  ///< 0: one region, which is the message itself
+  RegionName names[1];        ///< as many as there are
+};
+constexpr std::size_t names_at = offsetof(Loan, names);
+
+std::size_t slot_bytes(std::size_t capacity_bytes) {
+  return (capacity_bytes + sizeof(Word) + line_bytes - 1) / line_bytes * line_bytes;
+}
+
+/// The memory of one ring: a line for the counter and for whether the receiver is there, then the slots.
+class Ring {
+ public:
+  Ring(RingMemory memory, const ChannelSpec& spec)
+      : memory_(std::move(memory)),
+        slot_bytes_(slot_bytes(spec.capacity_bytes)),
+        slots_(static_cast<std::uint64_t>(spec.slots)),
+        mask_((slots_ & (slots_ - 1)) == 0 ? slots_ - 1 : 0) {}
+
+  std::uint64_t slots() const { return slots_; }
+  std::byte* slot(std::uint64_t seq) const {
+    return memory_.base + line_bytes + (mask_ != 0 ? seq & mask_ : seq % slots_) * slot_bytes_;
+  }
+  Word& word(std::byte* slot) const { return *reinterpret_cast<Word*>(slot + slot_bytes_ - sizeof(Word)); }
+  Word& released() const { return *reinterpret_cast<Word*>(memory_.base); }
+  Word& is_receiver_closed() const { return *reinterpret_cast<Word*>(memory_.base + sizeof(Word)); }
+  std::size_t most_regions() const { return (slot_bytes_ - sizeof(Word) - names_at) / sizeof(RegionName); }
+
+ private:
+  RingMemory memory_;
+  std::size_t slot_bytes_;
+  std::uint64_t slots_, mask_;
+};
+
+class Sender final : public SendingEnd {
+ public:
+  Sender(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names)
+      : ring_(std::move(memory), spec), names_(std::move(names)) {}
+  ~Sender() override;
+
+  std::byte* send_slot(std::uint64_t seq) override {
+    if (seq >= released_ + ring_.slots()) {
+      released_ = ring_.released().load(std::memory_order_acquire);
+      if (seq >= released_ + ring_.slots()) return nullptr;
+    }
+    return ring_.slot(seq);
+  }
+
+  void put(std::uint64_t seq, std::size_t) override {
+    if (lent_end_ == seq + 1) lent_end_ = lent_before_;  // it was lent, and came back
+    publish(seq, Hold::packed);
+  }
+
+  void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) override {
+    if (lend_as(seq, 0, {&region, 1})) return;
+    std::memcpy(ring_.slot(seq), region, bytes);
+    put(seq, bytes);
+  }
+
+  bool lend(std::uint64_t seq, std::span<const std::byte* const> regions) override {
+    return !regions.empty() && lend_as(seq, regions.size(), regions);
+  }
+
+  bool take_back(std::uint64_t seq) override {
+    std::uint64_t word = word_of(seq, Hold::lent);
+    return ring_.word(ring_.slot(seq))
+               .compare_exchange_strong(word, word_of(seq, Hold::returned), std::memory_order_acq_rel) ||
+           word == word_of(seq, Hold::returned);
+  }
+
+  bool is_sent(std::uint64_t seq) override {
+    const std::uint64_t needed = std::min(seq + 1, lent_end_);
+    if (released_ < needed) released_ = ring_.released().load(std::memory_order_acquire);
+    return released_ >= needed;
+  }
+
+ private:
+  bool lend_as(std::uint64_t seq, std::size_t count, std::span<const std::byte* const> regions) {
+    if (regions.size() > ring_.most_regions()) return false;
+    std::byte* const slot = ring_.slot(seq);
+    const std::uint64_t head = count;
+    std::memcpy(slot, &head, sizeof head);
+    for (std::size_t k = 0; k < regions.size(); ++k) {
+      const std::optional<RegionName> name = names_->name_of(regions[k]);
+      if (!name) return false;
+      std::memcpy(slot + names_at + k * sizeof(RegionName), &*name, sizeof(RegionName));
+    }
+    publish(seq, Hold::lent);
+    lent_before_ = std::exchange(lent_end_, seq + 1);
+    return true;
+  }
+
+  void publish(std::uint64_t seq, Hold hold) {
+    ring_.word(ring_.slot(seq)).store(word_of(seq, hold), std::memory_order_release);
+    put_ = seq + 1;
+  }
+
+  Ring ring_;
+  std::shared_ptr<RegionNames> names_;
+  std::uint64_t put_ = 0;
+  std::uint64_t lent_end_ = 0;     ///< one more than the last message that was lent
+  std::uint64_t lent_before_ = 0;  ///< the same of the one before it
+  std::uint64_t released_ = 0;     ///< when last looked
+};
+
+Sender::~Sender() {
+  // A receiver that keeps a taken message this long waits for something else; it gets an error for that sooner or
+  // later, and until then the sender cannot be held.
+  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(1);
+  for (std::uint64_t seq = ring_.released().load(std::memory_order_acquire); seq < put_; ++seq) {
+    if (take_back(seq) || ring_.word(ring_.slot(seq)).load(std::memory_order_relaxed) != word_of(seq, Hold::taken))
+      continue;
+    const auto is_being_read = [&] {
+      return ring_.released().load(std::memory_order_acquire) <= seq &&
+             ring_.is_receiver_closed().load(std::memory_order_acquire) == 0;
+    };
+    for (unsigned idle = 0; is_being_read() && Clock::now() < deadline; ++idle) pause_thread(idle, true);
+  }
+}
+
+class Receiver final : public ReceivingEnd {
+ public:
+  Receiver(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names)
+      : ring_(std::move(memory), spec), names_(std::move(names)), peer_(spec.peer) {}
+  ~Receiver() override { ring_.is_receiver_closed().store(1, std::memory_order_release); }
+
+  const std::byte* arrived(std::uint64_t seq) override {
+    std::byte* const slot = ring_.slot(seq);
+    std::uint64_t word = ring_.word(slot).load(std::memory_order_acquire);
+    if (word == word_of(seq, Hold::packed)) return slot;
+    const bool is_taken =
+        word == word_of(seq, Hold::taken) ||
+        (word == word_of(seq, Hold::lent) &&
+         ring_.word(slot).compare_exchange_strong(word, word_of(seq, Hold::taken), std::memory_order_acq_rel));
+    if (!is_taken) return nullptr;
+    if (!find_regions(slot)) {
+      decline(seq);
+      return nullptr;
+    }
+    return is_whole_ ? lent_[0] : slot;
+  }
+
+  std::span<const std::byte* const> lent(std::uint64_t seq) override {
+    if (ring_.word(ring_.slot(seq)).load(std::memory_order_relaxed) != word_of(seq, Hold::taken) || is_whole_)
+      return {};
+    return lent_;
+  }
+
+  void decline(std::uint64_t seq) override {
+    ring_.word(ring_.slot(seq)).store(word_of(seq, Hold::returned), std::memory_order_release);
+  }
+
+  void release(std::uint64_t seq) override { ring_.released().store(seq + 1, std::memory_order_release); }
+
+ private:
+  bool find_regions(const std::byte* slot) {
+    std::uint64_t regions = 0;
+    std::memcpy(&regions, slot, sizeof regions);
+    is_whole_ = regions == 0;
+    lent_.clear();
+    for (std::size_t k = 0; k < std::max<std::uint64_t>(regions, 1); ++k) {
+      RegionName name;
+      std::memcpy(&name, slot + names_at + k * sizeof name, sizeof name);
+      lent_.push_back(names_->find(peer_, name));
+      if (lent_.back() == nullptr) return false;
+    }
+    return true;
+  }
+
+  Ring ring_;
+  std::shared_ptr<RegionNames> names_;
+  int peer_;
+  std::vector<const std::byte*> lent_;  ///< of the message that was looked at last
+  bool is_whole_ = false;
+};
+
+}  // namespace
+
+std::size_t ring_bytes(std::size_t capacity_bytes, int slots) {
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 4;
+  if (capacity_bytes > most / static_cast<std::size_t>(slots) - 2 * line_bytes) throw std::bad_alloc();
+  return line_bytes + slot_bytes(capacity_bytes) * static_cast<std::size_t>(slots);
+}
+
+RingMemory new_ring(std::size_t capacity_bytes, int slots) {
+  void* const block = ::operator new (ring_bytes(capacity_bytes, slots), std::align_val_t{line_bytes});
+  const std::shared_ptr<void> owner(block, [](void* b) { ::operator delete (b, std::align_val_t{line_bytes}); });
+  ChannelSpec spec;
+  spec.capacity_bytes = capacity_bytes;
+  spec.slots = slots;
+  const RingMemory memory{owner, static_cast<std::byte*>(block)};
+  const Ring ring(memory, spec);
+  new (&ring.released()) Word(0);
+  new (&ring.is_receiver_closed()) Word(0);
+  for (std::uint64_t seq = 0; seq < ring.slots(); ++seq) new (&ring.word(ring.slot(seq))) Word(0);
+  return memory;
+}
+
+std::unique_ptr<Channel> sending_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names) {
+  return std::make_unique<Sender>(std::move(memory), spec, std::move(names));
+}
+
+std::unique_ptr<Channel> receiving_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names) {
+  return std::make_unique<Receiver>(std::move(memory), spec, std::move(names));
+}
+
+}  // namespace kplan::transport

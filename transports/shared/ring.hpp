@@ -1,0 +1,31 @@
+#pragma once
+// A channel between two ends that share memory, threads or processes of a node: a ring of slots. The word that says
+// which message a slot holds, and how, stands behind the slot's bytes, on the last of their cache lines: a small
+// message and its word are one line. One counter, on a line of its own, says how many messages were released.
+
+#include <memory>
+
+#include "kplan/transport.hpp"
+#include "transports/shared/names.hpp"
+
+namespace kplan::transport {
+
+/// Bytes of memory that a ring takes; a multiple of 64. Errors: std::bad_alloc.
+std::size_t ring_bytes(std::size_t capacity_bytes, int slots);
+
+/// The memory of a ring, aligned to 64, kept alive by its owner.
+struct RingMemory {
+  std::shared_ptr<void> owner;
+  std::byte* base = nullptr;
+};
+
+/// Memory of this process for a ring that threads share. Pages of slots are first touched by whoever writes them.
+/// Errors: std::bad_alloc.
+RingMemory new_ring(std::size_t capacity_bytes, int slots);
+
+/// The ends of the ring in that memory, which new_ring made, or which was all zeros before the first end. They keep
+/// `names`.
+std::unique_ptr<Channel> sending_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names);
+std::unique_ptr<Channel> receiving_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names);
+
+}  // namespace kplan::transport
