@@ -56,7 +56,7 @@ std::size_t piece_bytes_from_environment() {
 }
 
 std::size_t lend_bytes_from_environment() {
-  return number_from_environment("KPLAN_LEND_BYTES", 16384, "no message at all");
+  return number_from_environment("KPLAN_LEND_BYTES", 2048, "no message at all");
 }
 
 std::size_t lend_spread_from_environment() { return number_from_environment("KPLAN_LEND_SPREAD", 4, "any spread"); }

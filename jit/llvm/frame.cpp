@@ -105,8 +105,10 @@ Value* Frame::stride(std::size_t stream, int dimension) {
 
 Value* Frame::list_entry(std::size_t stream, Value* at) {
   Value* list = argument(lists, static_cast<std::int64_t>(stream), builder.getPtrTy());
-  return builder.CreateAlignedLoad(builder.getInt64Ty(), builder.CreateGEP(builder.getInt64Ty(), list, at),
-                                   llvm::Align(1));
+  auto* load = builder.CreateAlignedLoad(builder.getInt64Ty(), builder.CreateGEP(builder.getInt64Ty(), list, at),
+                                         llvm::Align(1));
+  mark(load, /*is_target=*/false);
+  return load;
 }
 
 Value* Frame::scalar(int slot, std::int64_t byte, llvm::Type* type) {

@@ -90,7 +90,7 @@ int score(const KernelSpec& spec, const std::vector<Access>& accesses, const Loo
     const int points = spread == Spread::unit ? 4 : spread == Spread::same ? 3 : spread == Spread::near ? 2 : 0;
     total += access.stream == 0 ? 2 * points : points;
   }
-  return is_short(loop, 3) ? 0 : total;
+  return is_short(loop, 3) ? total / 4 : total;
 }
 
 int divisions(const KernelSpec& spec) {
@@ -138,9 +138,11 @@ void choose_lanes(const KernelSpec& spec, const std::vector<Access>& accesses, L
   }
 }
 
-void unroll_short_loops(LoopNest& nest) {
+/// Loops that were inside the inner one, which are `outer` from `first` on. What was around it stays there: rows that
+/// are walked side by side may meet in the low bits of their addresses, and then wait for each other.
+void unroll_short_loops(LoopNest& nest, std::size_t first) {
   std::int64_t product = 1;
-  for (std::size_t i = nest.outer.size(); i-- > 0;) {
+  for (std::size_t i = nest.outer.size(); i-- > first;) {
     if (nest.outer[i].dimension == list_dimension || !is_short(nest.outer[i], 4) ||
         product * nest.outer[i].count.factor > 8)
       continue;
@@ -204,7 +206,7 @@ LoopNest choose_loops(const KernelSpec& spec, int vector_bytes) {
   nest.outer = std::move(loops);
   if (!spec.is_injective) return nest;
   choose_lanes(spec, accesses, nest, vector_bytes);
-  unroll_short_loops(nest);
+  unroll_short_loops(nest, chosen);
   find_transposition(spec, nest);
   return nest;
 }
