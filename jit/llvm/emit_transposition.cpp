@@ -1,6 +1,8 @@
 // How it works: a tile of n x n elements is n vector loads along the source's contiguous loop, log2(n) rounds of
 // shuffles, and n vector stores along the target's. Each round interleaves vector i with vector i + n/2; after
-// log2(n) of them rows have become columns. What no tile covers is copied element by element.
+// log2(n) of them rows have become columns. Tiles go in blocks of a cache line by a cache line, so that no line is met
+// twice, and blocks in panels of so many rows as the address translation keeps at hand. What no block covers is copied
+// element by element.
 #include "jit/llvm/elements.hpp"
 
 namespace kplan::jit {
@@ -15,23 +17,42 @@ class Transposition {
         along_source_(nest.tile[0]),
         along_target_(nest.tile[1]),
         bytes_(nest.copy.factor),
-        side_(bytes_ == 8 ? 4 : 8) {}
+        side_(bytes_ == 16 ? 1 : bytes_ == 8 ? 4 : 8),
+        block_(bytes_ >= 4 ? 64 / bytes_ : side_) {}
 
   void emit(const Place& place) {
-    const Split columns = frame_.split(along_source_.count, side_);
-    const Split rows = frame_.split(along_target_.count, side_);
-    const Place last = loop(place, along_source_, columns.trips, side_, [&](const Place& strip) {
-      const Place below = loop(strip, along_target_, rows.trips, side_, [&](const Place& at) { tile(at); });
-      loop(below, along_target_, rows.rest, 1, [&](const Place& row) {
-        for (int i = 0; i < side_; ++i) element(frame_.advanced(row, along_source_, i));
-      });
-    });
-    loop(last, along_source_, columns.rest, 1, [&](const Place& column) {
-      loop(column, along_target_, frame_.count(along_target_.count), 1, [&](const Place& at) { element(at); });
-    });
+    const Split rows = frame_.split(along_target_.count, block_ * panel_);
+    const Place rest = loop(place, along_target_, rows.trips, block_ * panel_,
+                            [&](const Place& panel) { strips(panel, frame_.number(block_ * panel_)); });
+    strips(rest, rows.rest);
   }
 
  private:
+  /// So many rows, strip by strip.
+  void strips(const Place& place, Value* row_count) {
+    auto& b = frame_.builder;
+    const Split columns = frame_.split(along_source_.count, block_);
+    Value* const whole =
+        b.CreateAShr(row_count, frame_.number(__builtin_ctzll(static_cast<unsigned long long>(block_))));
+    Value* const left = b.CreateAnd(row_count, frame_.number(block_ - 1));
+    const Place last = loop(place, along_source_, columns.trips, block_, [&](const Place& strip) {
+      const Place below = loop(strip, along_target_, whole, block_, [&](const Place& at) { block(at); });
+      loop(below, along_target_, left, 1, [&](const Place& row) {
+        loop(row, along_source_, frame_.number(block_), 1, [&](const Place& at) { element(at); });
+      });
+    });
+    loop(last, along_source_, columns.rest, 1, [&](const Place& column) {
+      loop(column, along_target_, row_count, 1, [&](const Place& at) { element(at); });
+    });
+  }
+
+  /// Whole cache lines at both ends.
+  void block(const Place& at) {
+    for (std::int64_t row = 0; row < block_; row += side_)
+      for (std::int64_t column = 0; column < block_; column += side_)
+        tile(frame_.advanced(frame_.advanced(at, along_target_, row), along_source_, column));
+  }
+
   Place loop(const Place& from, const Loop& of, Value* trips, std::int64_t steps,
              llvm::function_ref<void(const Place&)> body) {
     const auto* literal = llvm::dyn_cast<llvm::ConstantInt>(trips);
@@ -50,9 +71,14 @@ class Transposition {
 
   void element(const Place& at) { copy(element_type(), at.pointer(0), at.pointer(1)); }
 
-  llvm::Type* element_type() { return frame_.builder.getIntNTy(static_cast<unsigned>(8 * bytes_)); }
+  llvm::Type* element_type() {
+    auto& b = frame_.builder;
+    if (bytes_ == 16) return llvm::FixedVectorType::get(b.getInt64Ty(), 2);
+    return b.getIntNTy(static_cast<unsigned>(8 * bytes_));
+  }
 
   void tile(const Place& at) {
+    if (side_ == 1) return element(at);
     auto* row_type = llvm::FixedVectorType::get(element_type(), static_cast<unsigned>(side_));
     std::vector<Value*> rows;
     Place row = at;
@@ -86,7 +112,9 @@ class Transposition {
   const Loop& along_source_;
   const Loop& along_target_;
   std::int64_t bytes_;
-  int side_;
+  int side_;            ///< of a tile
+  std::int64_t block_;  ///< elements that are a cache line
+  static constexpr std::int64_t panel_ = 8;
 };
 
 }  // namespace

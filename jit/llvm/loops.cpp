@@ -156,7 +156,7 @@ void unroll_short_loops(LoopNest& nest, std::size_t first) {
 /// A copy of small elements that is contiguous along one loop in the source and along another in the target.
 void find_transposition(const KernelSpec& spec, LoopNest& nest) {
   const std::int64_t bytes = nest.copy.factor;
-  if (spec.copy_bytes == 0 || nest.copy.is_run_time || (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)) return;
+  if (spec.copy_bytes == 0 || nest.copy.is_run_time || bytes > 16 || (bytes & (bytes - 1)) != 0) return;
   if (!nest.unrolled.empty() || nest.lanes != 1 || nest.inner->dimension == list_dimension) return;
   if (stride_along(spec, 0, nest.inner->dimension) != bytes || is_short(*nest.inner, 7)) return;
   for (std::size_t i = nest.outer.size(); i-- > 0;) {
