@@ -31,6 +31,7 @@ struct Engine::State {
   std::shared_ptr<transport::Transport> transport;
   std::chrono::nanoseconds timeout;
   std::shared_ptr<PlanCache> cache = std::make_shared<PlanCache>();
+  LendingLimits lending;
   NativeOperators operators;
   std::unique_ptr<transport::SparseExchange> discovery;  ///< made when a plan first needs it
 
@@ -158,7 +159,7 @@ Executable Engine::compile(const Plan& plan, const Values& values, Code code) {
     agree_on_messages(transport, program ? &program->schedule : nullptr, *model, failure, state_->deadline());
     clock.done("agree on messages");
   }
-  open_channels(*program, transport, state_->deadline());
+  open_channels(*program, state_->lending, transport, state_->deadline());
   auto state = std::make_unique<Executable::State>(std::move(bound),
                                                    Runner(std::move(*program), state_->transport, state_->timeout));
   clock.done("open channels");

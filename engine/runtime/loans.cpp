@@ -56,8 +56,9 @@ bool WrittenLines::contains(int buffer, std::int64_t line) const {
 }
 
 bool is_better_lent(const StatementSchedule& s, const Message& m, const WrittenLines& written,
-                    std::size_t most_spread) {
-  if (most_spread == 0) return true;
+                    const LendingLimits& limits) {
+  if (limits.least_bytes == 0 || static_cast<std::size_t>(m.bytes) < limits.least_bytes) return false;
+  if (limits.most_spread == 0) return true;
   // A line that both ends want costs what packing and unpacking so many bytes do.
   constexpr double bytes_for_a_contested_line = 700;
   constexpr std::int64_t most_walked = std::int64_t{1} << 16;
@@ -76,7 +77,7 @@ bool is_better_lent(const StatementSchedule& s, const Message& m, const WrittenL
     contested += scale * static_cast<double>(of_both);
   }
   const auto bytes = static_cast<double>(m.payload_bytes);
-  return fetched <= static_cast<double>(most_spread) * bytes && contested * bytes_for_a_contested_line <= bytes;
+  return fetched <= static_cast<double>(limits.most_spread) * bytes && contested * bytes_for_a_contested_line <= bytes;
 }
 
 std::optional<OutgoingLoan> OutgoingLoan::of(const Statement& statement, const StatementSchedule& s, const Message& m) {

@@ -25,10 +25,17 @@ class WrittenLines {
   std::map<int, std::vector<bool>> lines_;  ///< by buffer
 };
 
-/// Whether a message of values that lie in buffers is better read there by its receiver than packed: when it fetches at
-/// most `most_spread` times the message's bytes in whole cache lines, and hardly any that this rank writes meanwhile,
+/// When messages are lent; see the functions of kplan/transport.hpp of these names.
+struct LendingLimits {
+  std::size_t least_bytes = transport::lend_bytes_from_environment();
+  std::size_t most_spread = transport::lend_spread_from_environment();
+};
+
+/// Whether a message of values that lie in buffers is better read there by its receiver than packed: when it is long,
+/// the cache lines that it lies on hold few other bytes, and hardly any of them is one that this rank writes meanwhile,
 /// since such lines go back and forth.
-bool is_better_lent(const StatementSchedule& s, const Message& m, const WrittenLines& written, std::size_t most_spread);
+bool is_better_lent(const StatementSchedule& s, const Message& m, const WrittenLines& written,
+                    const LendingLimits& limits);
 
 /// The sending end.
 class OutgoingLoan {

@@ -131,7 +131,8 @@ StatementProgram make_statement_program(const BoundPlan& bound, const StatementS
                          jit::Compiler::instance().compile(table.specs(), jit::Wait::not_at_all), operators);
 }
 
-void open_channels(Program& program, transport::Transport& transport, transport::Clock::time_point deadline) {
+void open_channels(Program& program, const LendingLimits& lending, transport::Transport& transport,
+                   transport::Clock::time_point deadline) {
   using transport::ChannelSpec;
   using transport::Direction;
   std::vector<ChannelSpec> specs;
@@ -150,8 +151,6 @@ void open_channels(Program& program, transport::Transport& transport, transport:
     m.pieces->reserve(m.calls);
     add(id + pieces_id, piece_head_bytes + piece, slots_of_pieces, direction, *m.pieces, peer);
   };
-  const std::size_t least_lent = transport::lend_bytes_from_environment(),
-                    most_spread = transport::lend_spread_from_environment();
   std::map<int, WrittenLines> written;  // by a phase's first statement
   const auto written_with = [&](int statement) -> const WrittenLines& {
     const auto& phase = *std::ranges::find_if(
@@ -161,11 +160,9 @@ void open_channels(Program& program, transport::Transport& transport, transport:
     return written.emplace(phase[0], WrittenLines(program.bound, program.schedule, phase)).first->second;
   };
   const auto loan_of = [&](const StatementSchedule& s, const Message& m) -> std::unique_ptr<OutgoingLoan> {
-    if (least_lent == 0 || static_cast<std::size_t>(m.bytes) < least_lent ||
-        !transport.lends_memory(static_cast<int>(s.world_rank_of(m.peer))))
-      return nullptr;
+    if (!transport.lends_memory(static_cast<int>(s.world_rank_of(m.peer)))) return nullptr;
     auto loan = OutgoingLoan::of(program.bound.model->statements[static_cast<std::size_t>(s.statement)], s, m);
-    if (!loan || !is_better_lent(s, m, written_with(s.statement), most_spread)) return nullptr;
+    if (!loan || !is_better_lent(s, m, written_with(s.statement), lending)) return nullptr;
     return std::make_unique<OutgoingLoan>(std::move(*loan));
   };
   for (StatementProgram& s : program.statements) {

@@ -83,6 +83,7 @@ struct LoweredStatement {
 std::vector<LoweredStatement> lower(const BoundPlan& bound, const Schedule& schedule, SpecTable& specs);
 
 /// Collective: opens the channels of all statements.
-void open_channels(Program& program, transport::Transport& transport, transport::Clock::time_point deadline);
+void open_channels(Program& program, const LendingLimits& lending, transport::Transport& transport,
+                   transport::Clock::time_point deadline);
 
 }  // namespace kplan

@@ -11,11 +11,17 @@
 namespace kplan::transport {
 
 std::shared_ptr<std::byte> Transport::allocate(std::size_t bytes) {
-  constexpr std::size_t least_for_huge_pages = std::size_t{4} << 20;
+  constexpr std::size_t least_mapped = std::size_t{1} << 16, least_for_huge_pages = std::size_t{4} << 20;
   constexpr std::size_t huge_page = std::size_t{2} << 20;
   if (bytes > SIZE_MAX / 4) throw std::bad_alloc();
+  if (bytes < least_mapped) {
+    constexpr std::align_val_t alignment{64};
+    void* const data = ::operator new(bytes, alignment);
+    std::memset(data, 0, bytes);
+    return {static_cast<std::byte*>(data), [](std::byte* memory) { ::operator delete(memory, alignment); }};
+  }
   const bool is_huge = bytes >= least_for_huge_pages;
-  const std::size_t mapped = is_huge ? bytes + huge_page : bytes == 0 ? 1 : bytes;
+  const std::size_t mapped = is_huge ? bytes + huge_page : bytes;
   void* const data = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED)
     throw TransportError(codes::cannot_open,

@@ -6,11 +6,11 @@
 namespace kplan::bench {
 namespace {
 
-/// Compiles with or without lending, which the environment decides. One that is set already stays.
-Executable compiled(Engine& engine, const Plan& plan, const Values& values, Lending lending) {
+/// An engine that lends or does not, which the environment decides. What is set already stays.
+Engine engine_of(const Team& team, Lending lending) {
   const bool sets = lending == Lending::off && std::getenv("KPLAN_LEND_BYTES") == nullptr;
   if (sets) setenv("KPLAN_LEND_BYTES", "0", 1);
-  Executable out = engine.compile(plan, values);
+  Engine out(team.transport);
   if (sets) unsetenv("KPLAN_LEND_BYTES");
   return out;
 }
@@ -18,7 +18,7 @@ Executable compiled(Engine& engine, const Plan& plan, const Values& values, Lend
 struct Runner {
   Runner(const Team& team, const Plan& plan, const Values& values, const Bindings& bindings,
          std::function<void(Executable&)> f, Lending lending)
-      : engine(team.transport), executable(compiled(engine, plan, values, lending)), before(std::move(f)) {
+      : engine(engine_of(team, lending)), executable(engine.compile(plan, values)), before(std::move(f)) {
     for (const auto& [name, memory] : bindings) executable.bind_bytes(name, memory);
   }
   void run() {

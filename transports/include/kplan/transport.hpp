@@ -234,8 +234,8 @@ bool node_path_from_environment();
 /// 2^30, 32768 by default; 0: they go whole. Must be the same on all ranks. Errors: PlanError.
 std::size_t piece_bytes_from_environment();
 
-/// From how many bytes on a message is lent where it can be: KPLAN_LEND_BYTES, a number from 1 to 2^30, 16384 by
-/// default; 0: none is. Must be the same on all ranks. Errors: PlanError.
+/// From how many bytes on a message is lent where it can be: KPLAN_LEND_BYTES, a number from 1 to 2^30, 2048 by default;
+/// 0: none is. Local. Errors: PlanError.
 std::size_t lend_bytes_from_environment();
 
 /// How many times a message's bytes the cache lines that they lie on may hold for it to be lent: KPLAN_LEND_SPREAD, a

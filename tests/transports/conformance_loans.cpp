@@ -1,0 +1,124 @@
+// Messages that are lent instead of sent. Where a transport lends nothing to the peer, it says so, and they are put.
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "tests/transports/ranks.hpp"
+
+using namespace kplan::tests;
+
+namespace {
+
+constexpr std::size_t bytes = 4096;
+
+/// Lends message `seq` or, where that cannot be, puts the regions' bytes; they are `bytes` long in all.
+void lend_or_put(Transport& transport, Channel& channel, std::uint64_t seq,
+                 const std::vector<const std::byte*>& regions) {
+  std::byte* const slot = wait_for(transport, "a slot", [&] { return channel.send_slot(seq); });
+  const bool is_lent = channel.lend(seq, regions);
+  claim(is_lent == transport.lends_memory(1), "memory that was allocated is lent where any is");
+  if (is_lent) return;
+  const std::size_t each = bytes / regions.size();
+  for (std::size_t k = 0; k < regions.size(); ++k) std::copy_n(regions[k], each, slot + k * each);
+  channel.put(seq, bytes);
+}
+
+/// Takes message `seq` as it comes, and checks that it is that of `seed`.
+void take(Transport& transport, Channel& channel, std::uint64_t seq, unsigned seed) {
+  const std::byte* const slot = wait_for(transport, "a message", [&] { return channel.arrived(seq); });
+  std::vector<std::byte> message(bytes);
+  const auto regions = channel.lent(seq);
+  for (std::size_t k = 0; k < regions.size(); ++k)
+    std::copy_n(regions[k], bytes / regions.size(), message.data() + k * (bytes / regions.size()));
+  if (regions.empty()) std::copy_n(slot, bytes, message.data());
+  claim_filled(message.data(), bytes, seed, seq);
+  channel.release(seq);
+}
+
+}  // namespace
+
+TEST_CASE("lent regions are read where they lie, and may be changed once the message is sent", "[conformance]") {
+  for (const int slots : {1, 2, 8}) {
+    on_ranks(2, [=](Transport& transport) {
+      const auto channel = open_one(transport, bytes, slots);
+      const auto memory = transport.allocate(4 * bytes);
+      for (std::uint64_t seq = 0; seq < 200; ++seq) {
+        if (transport.rank() == 1) {
+          take(transport, *channel, seq, 3);
+          continue;
+        }
+        const std::size_t count = std::size_t{1} << seq % 4;  // 1, 2, 4, 8 regions, in any order
+        std::vector<std::byte> message(bytes);
+        fill(message.data(), bytes, 3, seq);
+        std::vector<const std::byte*> regions;
+        for (std::size_t k = 0; k < count; ++k) {
+          std::byte* const region = memory.get() + (count - k) * (bytes / count);
+          std::copy_n(message.data() + k * (bytes / count), bytes / count, region);
+          regions.push_back(region);
+        }
+        lend_or_put(transport, *channel, seq, regions);
+        wait_for(transport, "the regions", [&] { return channel->is_sent(seq); });
+        std::fill_n(memory.get(), 4 * bytes, std::byte{0});
+      }
+      meet(transport);
+    });
+  }
+}
+
+TEST_CASE("a lent message that the receiver declines, or does not come for, is put instead", "[conformance]") {
+  on_ranks(2, [](Transport& transport) {
+    const auto channel = open_one(transport, bytes, 2);
+    const auto memory = transport.allocate(bytes);
+    const bool is_lent = transport.lends_memory(1 - transport.rank());
+    for (std::uint64_t seq = 0; is_lent && seq < 100; ++seq) {
+      const bool waits = seq % 2 == 0;
+      if (transport.rank() == 1) {
+        (void)wait_for(transport, "a message", [&] { return channel->arrived(seq); });
+        if (!channel->lent(seq).empty()) channel->decline(seq);
+        receive(transport, *channel, seq, bytes, 4);
+        continue;
+      }
+      std::byte* const slot = wait_for(transport, "a slot", [&] { return channel->send_slot(seq); });
+      const std::byte* region = memory.get();
+      claim(channel->lend(seq, {&region, 1}), "it is lent");
+      if (waits) std::this_thread::sleep_for(std::chrono::microseconds(200));  // the receiver comes, and refuses
+      wait_for(transport, "the message back", [&] { return channel->take_back(seq); });
+      claim(!channel->is_sent(seq), "it is not sent yet");
+      fill(slot, bytes, 4, seq);
+      channel->put(seq, bytes);
+      claim(channel->is_sent(seq), "nothing is lent any more");
+    }
+    meet(transport);
+  });
+}
+
+TEST_CASE("memory that comes after memory that was freed is not taken for it", "[conformance]") {
+  on_ranks(2, [](Transport& transport) {
+    const auto channel = open_one(transport, bytes, 1);
+    for (std::uint64_t seq = 0; seq < 200; ++seq) {
+      if (transport.rank() == 1) {
+        take(transport, *channel, seq, 5);
+        continue;
+      }
+      const auto memory = transport.allocate(bytes + seq);
+      fill(memory.get() + seq, bytes, 5, seq);
+      lend_or_put(transport, *channel, seq, {memory.get() + seq});
+      wait_for(transport, "the region", [&] { return channel->is_sent(seq); });
+    }
+    meet(transport);
+  });
+}
+
+TEST_CASE("allocated memory is of zeros, aligned, and outlives its transport", "[conformance]") {
+  std::vector<std::shared_ptr<std::byte>> kept(5);
+  on_ranks(1, [&](Transport& transport) {
+    const std::size_t sizes[] = {0, 1, 64, 100000, (std::size_t{5} << 20) + 3};
+    for (std::size_t k = 0; k < kept.size(); ++k) {
+      kept[k] = transport.allocate(sizes[k]);
+      claim(reinterpret_cast<std::uintptr_t>(kept[k].get()) % 64 == 0, "it is aligned");
+      claim(std::all_of(kept[k].get(), kept[k].get() + sizes[k], [](std::byte b) { return b == std::byte{0}; }),
+            "it is of zeros");
+      std::fill_n(kept[k].get(), sizes[k], std::byte{7});
+    }
+  });
+  if (kept[1]) CHECK(*kept[1] == std::byte{7});
+}
