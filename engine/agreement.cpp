@@ -32,6 +32,19 @@ void throw_first_failure(const std::vector<Json>& parts, const std::exception_pt
       std::rethrow_exception(failure);
 }
 
+/// Which statements are collective operations, from what each rank takes them for.
+void note_forms(Schedule& schedule, const std::vector<Json>& parts) {
+  for (std::size_t k = 0; k < schedule.statements.size(); ++k) {
+    std::vector<CollectiveCandidates> ranks;
+    for (const Json& part : parts) {
+      const Json& c = part.at("forms").at(k);
+      ranks.push_back(
+          {c[0].get<std::uint32_t>(), c[1].get<std::int64_t>(), c[2].get<std::int64_t>(), c[3].get<bool>()});
+    }
+    schedule.statements[k].collective = agreed_form(ranks);
+  }
+}
+
 }  // namespace
 
 std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_digest) {
@@ -79,9 +92,15 @@ std::vector<std::vector<Place>> agree(transport::Transport& transport, const std
   return out;
 }
 
-void agree_on_messages(transport::Transport& transport, const Schedule* schedule, const PlanModel& plan,
+void agree_on_messages(transport::Transport& transport, Schedule* schedule, const PlanModel& plan,
+                       const std::function<bool(const StatementSchedule&)>& wants_native,
                        const std::exception_ptr& failure, transport::Clock::time_point deadline) {
-  Json mine{{"failure", encode_failure(failure)}, {"messages", Json::array()}};
+  Json mine{{"failure", encode_failure(failure)}, {"messages", Json::array()}, {"forms", Json::array()}};
+  if (schedule && !failure)
+    for (const StatementSchedule& s : schedule->statements) {
+      const CollectiveCandidates c = collective_candidates(s);
+      mine["forms"].push_back({c.kinds, c.sender, c.receiver, c.kinds != 0 && wants_native(s)});
+    }
   if (schedule && !failure)
     for (const StatementSchedule& s : schedule->statements) {
       if (!s.compares_ends) continue;
@@ -93,6 +112,7 @@ void agree_on_messages(transport::Transport& transport, const Schedule* schedule
     }
   const std::vector<Json> parts = exchange(transport, mine, deadline);
   throw_first_failure(parts, failure);
+  if (schedule) note_forms(*schedule, parts);
   struct Ends {
     std::int64_t sent = 0, received = 0;
     std::uint64_t sent_digest = 0, received_digest = 0;

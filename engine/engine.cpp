@@ -32,13 +32,32 @@ struct Engine::State {
   std::chrono::nanoseconds timeout;
   std::shared_ptr<PlanCache> cache = std::make_shared<PlanCache>();
   LendingLimits lending;
+  transport::NativeCollectives native = transport::native_collectives_from_environment();
   NativeOperators operators;
   std::unique_ptr<transport::SparseExchange> discovery;  ///< made when a plan first needs it
 
   Clock::time_point deadline() const { return Clock::now() + timeout; }
+  bool wants_native(const StatementSchedule& s) const;
   Schedule make_schedule(const BoundPlan& bound, std::exception_ptr& failure);
   void complete(transport::SparseExchange& exchange) const;
 };
+
+/// Whether the transport's own operation is to be used for a statement that is one: where it is possible and, unless it
+/// is asked for, pays. Between ranks that share memory messages are always faster; elsewhere operations are where there
+/// are many ranks, since each sends few messages.
+bool Engine::State::wants_native(const StatementSchedule& s) const {
+  if (native == transport::NativeCollectives::off || !transport->has_collectives()) return false;
+  std::int64_t bytes = 0;
+  for (const auto* messages : {&s.sends, &s.receives})
+    for (const Message& m : *messages) bytes += (m.bytes + 63) / 64 * 64;
+  if (bytes >= std::int64_t{1} << 31) return false;
+  if (native == transport::NativeCollectives::wherever_possible) return true;
+  constexpr int fewest_ranks = 8;
+  if (transport->size() < fewest_ranks) return false;
+  for (int peer = 0; peer < transport->size(); ++peer)
+    if (peer != transport->rank() && transport->lends_memory(peer)) return false;
+  return true;
+}
 
 /// Collective: waits for the end of an exchange.
 void Engine::State::complete(transport::SparseExchange& exchange) const {
@@ -156,7 +175,9 @@ Executable Engine::compile(const Plan& plan, const Values& values, Code code) {
       failure = std::current_exception();
     }
     clock.done("kernels");
-    agree_on_messages(transport, program ? &program->schedule : nullptr, *model, failure, state_->deadline());
+    agree_on_messages(
+        transport, program ? &program->schedule : nullptr, *model,
+        [this](const StatementSchedule& s) { return state_->wants_native(s); }, failure, state_->deadline());
     clock.done("agree on messages");
   }
   open_channels(*program, state_->lending, transport, state_->deadline());

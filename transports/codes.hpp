@@ -24,6 +24,8 @@ inline constexpr const char* bad_provider = "KP-E006";  ///< KPLAN_OFI_PROVIDER 
 inline constexpr const char* bad_number =
     "KP-E007";  ///< KPLAN_PIECE_BYTES, KPLAN_LEND_BYTES or KPLAN_LEND_SPREAD is no such number
 
+inline constexpr const char* bad_collectives = "KP-E008";  ///< KPLAN_COLLECTIVES is none of its values
+
 inline constexpr const char* no_mpi = "KP-U070";   ///< this build has no MPI backend
 inline constexpr const char* no_ofi = "KP-U071";   ///< this build, or this machine, has no libfabric
 inline constexpr const char* no_pmix = "KP-U072";  ///< a launcher that does not speak PMIx

@@ -51,6 +51,16 @@ bool node_path_from_environment() {
                                        "`; set it to `on` or `off`, or unset it for `on`");
 }
 
+NativeCollectives native_collectives_from_environment() {
+  const char* text = std::getenv("KPLAN_COLLECTIVES");
+  const std::string_view value(text == nullptr ? "auto" : text);
+  if (value == "auto") return NativeCollectives::where_faster;
+  if (value == "native") return NativeCollectives::wherever_possible;
+  if (value == "off") return NativeCollectives::off;
+  throw PlanError(codes::bad_collectives, "the environment variable KPLAN_COLLECTIVES is `" + std::string(value) +
+                                              "`; set it to `auto`, `native` or `off`, or unset it for `auto`");
+}
+
 std::size_t piece_bytes_from_environment() {
   return number_from_environment("KPLAN_PIECE_BYTES", 32768, "messages that go whole");
 }

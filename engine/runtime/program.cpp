@@ -131,6 +131,23 @@ StatementProgram make_statement_program(const BoundPlan& bound, const StatementS
                          jit::Compiler::instance().compile(table.specs(), jit::Wait::not_at_all), operators);
 }
 
+namespace {
+
+transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
+  transport::CollectiveSpec out;
+  out.kind = s.collective.kind;
+  out.root = static_cast<int>(s.collective.root);
+  out.outgoing_bytes.resize(static_cast<std::size_t>(s.size));
+  out.incoming_bytes.resize(static_cast<std::size_t>(s.size));
+  for (const Message& m : s.sends)
+    out.outgoing_bytes[static_cast<std::size_t>(m.peer)] = static_cast<std::size_t>(m.bytes);
+  for (const Message& m : s.receives)
+    out.incoming_bytes[static_cast<std::size_t>(m.peer)] = static_cast<std::size_t>(m.bytes);
+  return out;
+}
+
+}  // namespace
+
 void open_channels(Program& program, const LendingLimits& lending, transport::Transport& transport,
                    transport::Clock::time_point deadline) {
   using transport::ChannelSpec;
@@ -167,6 +184,10 @@ void open_channels(Program& program, const LendingLimits& lending, transport::Tr
   };
   for (StatementProgram& s : program.statements) {
     const StatementSchedule& schedule = program.schedule.statements[static_cast<std::size_t>(s.statement)];
+    if (schedule.collective.is_native) {
+      s.collective = transport.open_collective(collective_spec(schedule), deadline);
+      continue;
+    }
     const auto id = static_cast<std::uint32_t>(s.statement);
     for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
       OutgoingMessage& m = s.outgoing[k];

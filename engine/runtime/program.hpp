@@ -50,6 +50,7 @@ struct StatementProgram {
   std::vector<ReadyCall> staging;         ///< local share: values into `staged`, when it cannot be moved directly
   std::vector<std::byte> staged;
   bool is_in_sender_order = false;
+  std::unique_ptr<transport::Collective> collective;  ///< what carries all messages; null: channels do
 };
 
 struct Program {

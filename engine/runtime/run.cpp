@@ -135,9 +135,24 @@ void Runner::begin(const std::vector<int>& phase) {
   }
 }
 
+/// Packs what goes to each rank, or to all of them, and starts the operation.
+void Runner::begin_collective(int number, StatementProgram& s) {
+  wait_until(
+      number, [&] { return s.collective->is_complete(); }, [&] { return not_come(s); });
+  std::byte* last = nullptr;
+  for (OutgoingMessage& m : s.outgoing) {
+    std::byte* const part = s.collective->outgoing(static_cast<int>(m.world_rank));
+    if (part != last) pack(number, m, part);
+    last = part;
+  }
+  s.collective->start();
+}
+
 void Runner::begin_statement(int number, StatementProgram& s) {
   for (ReadyCall& call : s.staging)
     if (call(memory_, s.staged.data()) != 0) note_zero_divisor(number, call, true);
+  for (IncomingMessage& m : s.incoming) m.is_done = m.comes_whole = false;
+  if (s.collective) return begin_collective(number, s);
   for (OutgoingMessage& m : s.outgoing) {
     if (m.loan && m.loan->is_possible() && lend(number, m)) continue;
     if (m.is_sent_in_pieces && may_wait_) {
@@ -161,7 +176,6 @@ void Runner::begin_statement(int number, StatementProgram& s) {
     pack(number, m, slot);
     m.channel->put(seq, m.bytes);
   }
-  for (IncomingMessage& m : s.incoming) m.is_done = m.comes_whole = false;
 }
 
 void Runner::pack(int number, OutgoingMessage& m, std::byte* slot) {
@@ -270,7 +284,7 @@ void Runner::apply(StatementProgram& s, IncomingMessage& m, std::byte* message) 
 
 /// Applies what has come; whether everything has.
 bool Runner::take_arrived(StatementProgram& s) {
-  bool is_complete = true;
+  bool is_complete = !s.collective || s.collective->is_complete();
   for (IncomingMessage& m : s.incoming) {
     if (m.is_done || take(s, m)) continue;
     is_complete = false;
@@ -283,6 +297,12 @@ bool Runner::take_arrived(StatementProgram& s) {
 bool Runner::take(StatementProgram& s, IncomingMessage& m) {
   if (m.is_local) {
     apply(s, m, s.staged.data());
+    return true;
+  }
+  if (s.collective) {
+    if (!s.collective->is_complete()) return false;
+    // Kernels that unpack only read the message.
+    apply(s, m, const_cast<std::byte*>(s.collective->incoming(static_cast<int>(m.world_rank))));
     return true;
   }
   if (m.pieces && !m.comes_whole) {
@@ -327,17 +347,23 @@ bool Runner::take_lent(StatementProgram& s, IncomingMessage& m, std::span<const 
   return true;
 }
 
+/// Who has not sent, or not taken part, as far as this rank knows.
+std::vector<Runner::Wait> Runner::not_come(const StatementProgram& s) {
+  std::vector<Wait> out;
+  if (s.collective && !s.collective->is_complete()) {
+    for (const OutgoingMessage& m : s.outgoing) out.push_back(taking(m));
+    for (const IncomingMessage& m : s.incoming)
+      if (!m.is_local) out.push_back(coming(m));
+  }
+  for (const IncomingMessage& m : s.incoming)
+    if (!m.is_done && m.channel && !m.channel->arrived(m.next) && !(m.pieces && m.pieces->has_arrived()))
+      out.push_back(coming(m));
+  return out;
+}
+
 void Runner::finish_statement(int number, StatementProgram& s) {
   wait_until(
-      number, [&] { return take_arrived(s); },
-      [&] {
-        std::vector<Wait> out;
-        for (const IncomingMessage& m : s.incoming)
-          if (!m.is_done && m.channel && !m.channel->arrived(m.next) && !(m.pieces && m.pieces->has_arrived()))
-            out.push_back(
-                {static_cast<int>(m.world_rank), fmt::format("{} bytes from rank {}", m.bytes, m.world_rank)});
-        return out;
-      });
+      number, [&] { return take_arrived(s); }, [&] { return not_come(s); });
 }
 
 void Runner::finish(const std::vector<int>& phase) {
@@ -375,6 +401,10 @@ std::vector<Runner::Wait> Runner::taking_part(const std::vector<int>& ranks) {
   std::vector<Wait> out;
   for (const int rank : ranks) out.push_back({rank, fmt::format("rank {} to take part", rank)});
   return out;
+}
+
+Runner::Wait Runner::coming(const IncomingMessage& m) {
+  return {static_cast<int>(m.world_rank), fmt::format("{} bytes from rank {}", m.bytes, m.world_rank)};
 }
 
 Runner::Wait Runner::taking(const OutgoingMessage& m) {

@@ -35,10 +35,17 @@ class Runner {
   }
 
  private:
+  /// One peer that is waited for, a world rank.
+  struct Wait {
+    int peer;
+    std::string text;
+  };
   void start(bool may_wait);
   void begin(const std::vector<int>& phase);
   void finish(const std::vector<int>& phase);
   void begin_statement(int number, StatementProgram& s);
+  void begin_collective(int number, StatementProgram& s);
+  std::vector<Wait> not_come(const StatementProgram& s);
   void finish_statement(int number, StatementProgram& s);
   bool lend(int number, OutgoingMessage& m);
   void pack(int number, OutgoingMessage& m, std::byte* slot);
@@ -54,11 +61,7 @@ class Runner {
   void note_zero_divisor(int statement, const ReadyCall& call, bool is_value);
   std::string zero_divisor_environment(const Statement& s, const Reduction& r) const;
   RunContext context();
-  /// One peer that is waited for, a world rank.
-  struct Wait {
-    int peer;
-    std::string text;
-  };
+  static Wait coming(const IncomingMessage& m);
   static Wait taking(const OutgoingMessage& m);
   template <class Ready, class Waiting>
   void wait_until(int statement, const Ready& ready, const Waiting& waiting);

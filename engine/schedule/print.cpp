@@ -55,6 +55,10 @@ std::string to_json(const Schedule& schedule, const PlanModel& plan) {
   for (const StatementSchedule& s : schedule.statements) {
     const Statement& statement = plan.statements[static_cast<std::size_t>(s.statement)];
     Json item{{"name", s.name}, {"statement", statement.text.text}, {"knowledge", name_of(s.knowledge.knowledge)}};
+    if (s.collective.kind != transport::CollectiveKind::none) {
+      item["collective"] = to_text(s.collective, statement);
+      item["carried_by"] = s.collective.is_native ? "the transport's operation" : "messages";
+    }
     item["apply"] = s.is_in_sender_order ? "in sender order" : "as messages arrive";
     const auto list = [&](const char* key, const std::vector<Message>& messages, bool is_send) {
       item[key] = Json::array();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/analysis/pattern.hpp"
+#include "engine/schedule/collective.hpp"
 
 namespace kplan {
 
@@ -44,6 +45,7 @@ struct StatementSchedule {
   std::vector<Message> local_send, local_receive;  ///< none or one: this rank to itself
   bool is_in_sender_order = false;  ///< some place is met from several ranks, and so arrival order is not good enough
   bool reads_what_it_writes = false;
+  CollectiveForm collective;  ///< what its messages are together with those of all ranks, once these have agreed
   bool compares_ends =
       false;  ///< the ends of a message may differ in what they expect: they compare when the plan is compiled
 

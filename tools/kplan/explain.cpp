@@ -29,12 +29,14 @@ struct Explanation {
   std::vector<Knowledge> statements;
   std::vector<std::int64_t> ranks;
   std::vector<Traffic> traffic;
+  std::vector<std::string> collectives;  ///< the operation that a statement is; empty: none
   bool are_all = true;
 
   /// What runs: messages found out by dynamic exchange once are sent directly afterwards.
   std::string form(std::size_t k) const {
     if (statements[k].is_varying) return "dynamic";
-    return are_all && traffic[k].total.messages == 0 ? "local" : "direct";
+    if (are_all && traffic[k].total.messages == 0) return "local";
+    return collectives[k].empty() ? "direct" : "collective: " + collectives[k];
   }
 };
 
@@ -54,6 +56,7 @@ Explanation count(const Contents& contents, std::int64_t size) {
   out.are_all = static_cast<std::int64_t>(out.ranks.size()) == size;
   out.statements = knowledge_of(contents.plan().model());
   out.traffic.resize(out.statements.size());
+  std::vector<std::vector<CollectiveCandidates>> candidates(out.statements.size());
   for (const std::int64_t rank : out.ranks) {
     const Schedule schedule = dry.visit(rank).schedule;
     for (std::size_t k = 0; k < schedule.statements.size(); ++k) {
@@ -65,7 +68,13 @@ Explanation count(const Contents& contents, std::int64_t size) {
       out.traffic[k].by_rank.push_back(sent);
       out.traffic[k].total.messages += sent.messages;
       out.traffic[k].total.bytes += sent.bytes;
+      candidates[k].push_back(collective_candidates(schedule.statements[k]));
     }
+  }
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
+    const CollectiveForm form = out.are_all ? agreed_form(candidates[k]) : CollectiveForm();
+    out.collectives.push_back(
+        form.kind == transport::CollectiveKind::none ? "" : to_text(form, contents.plan().model().statements[k]));
   }
   dry.compare_ends();
   return out;

@@ -11,6 +11,7 @@
 #include "transports/codes.hpp"
 #include "transports/matching.hpp"
 #include "transports/mpi/channel.hpp"
+#include "transports/mpi/collective.hpp"
 #include "transports/mpi/exchange.hpp"
 #include "transports/mpi/sparse_exchange.hpp"
 #include "transports/mpi/tags.hpp"
@@ -41,6 +42,8 @@ class MpiTransport final : public Transport {
   std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) override;
   std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
   std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) override;
+  bool has_collectives() const override { return true; }
+  std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override;
   void progress() override { world_->drive(); }
   void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
   std::optional<int> dead() override { return std::nullopt; }  // MPI tells of no death
@@ -130,6 +133,12 @@ std::unique_ptr<SparseExchange> MpiTransport::open_exchange(Clock::time_point de
   // Duplicating blocks and moves nothing on, so all ranks should have come to it.
   if (tags_left() < exchange_tags::count) (void)allgather({}, deadline);
   return sparse_exchange(world_, reserve_tags(exchange_tags::count));
+}
+
+std::unique_ptr<Collective> MpiTransport::open_collective(const CollectiveSpec& spec, Clock::time_point deadline) {
+  // Duplicating blocks and moves nothing on, so all ranks should have come to it.
+  (void)allgather({}, deadline);
+  return mpi_backend::open_collective(*world_, spec);
 }
 
 }  // namespace

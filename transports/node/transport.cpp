@@ -68,6 +68,11 @@ class NodeTransport final : public Transport {
     moves_base_ = true;
     return base_->open_exchange(deadline);
   }
+  bool has_collectives() const override { return base_->has_collectives(); }
+  std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override {
+    moves_base_ = true;
+    return base_->open_collective(spec, deadline);
+  }
   void progress() override {
     // The base transport has its turn also when nothing of ours is on it: others may wait for what only it moves.
     if (moves_base_ || ++turns_ % turns_of_base == 0) base_->progress();

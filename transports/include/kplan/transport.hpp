@@ -136,6 +136,37 @@ class SparseExchange {
   virtual std::vector<int> waits_for() const = 0;
 };
 
+/// The collective operations that move bytes between all ranks, with parts of any length.
+enum class CollectiveKind : std::uint8_t { none, broadcast, scatter, gather, allgather, alltoall };
+
+struct CollectiveSpec {
+  CollectiveKind kind = CollectiveKind::none;  ///< not none; the same on all ranks
+  int root = -1;                               ///< of broadcast, scatter and gather
+  /// By rank, what this rank sends there and what it receives from there; 0 for itself. The same at both ends; in all
+  /// less than 2^31, also with every part on a multiple of 64.
+  std::vector<std::size_t> outgoing_bytes, incoming_bytes;
+};
+
+/// A collective operation of a transport's own, opened once and done again and again. Operations may be started in
+/// different orders on different ranks. Errors: TransportError.
+class Collective {
+ public:
+  virtual ~Collective() = default;
+  Collective() = default;
+  Collective(const Collective&) = delete;
+  Collective& operator=(const Collective&) = delete;
+
+  /// Where to pack what goes to `peer`, aligned to 64; the same for all peers in broadcast and allgather. To be written
+  /// while it is_complete().
+  virtual std::byte* outgoing(int peer) = 0;
+  /// Begins it, when it is_complete(). Does not block.
+  virtual void start() = 0;
+  /// Whether it has ended here. Moves it on, never blocks. True before the first start.
+  virtual bool is_complete() = 0;
+  /// What has come from `peer`, aligned to 64, until the next start.
+  virtual const std::byte* incoming(int peer) = 0;
+};
+
 /// What a rank needs of the world. Errors are TransportError, after which the transport cannot be used.
 class Transport {
  public:
@@ -161,6 +192,11 @@ class Transport {
   /// Collective: makes one sparse exchange object. Cheap: no connection is opened for it, and nobody is waited for,
   /// except in mpi when the tags of a communicator are used up.
   virtual std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) = 0;
+
+  /// Whether there are collective operations of the transport's own.
+  virtual bool has_collectives() const { return false; }
+  /// Collective: opens one. Null where there are none.
+  virtual std::unique_ptr<Collective> open_collective(const CollectiveSpec&, Clock::time_point) { return nullptr; }
 
   /// How many bytes of a long message to this peer are best sent at a time, since it can take them while the next are
   /// packed; 0: all of them. The same at both ends.
@@ -234,8 +270,13 @@ bool node_path_from_environment();
 /// 2^30, 32768 by default; 0: they go whole. Must be the same on all ranks. Errors: PlanError.
 std::size_t piece_bytes_from_environment();
 
-/// From how many bytes on a message is lent where it can be: KPLAN_LEND_BYTES, a number from 1 to 2^30, 2048 by default;
-/// 0: none is. Local. Errors: PlanError.
+/// Whether statements that are collective operations use those of the transport: KPLAN_COLLECTIVES, `auto` (the
+/// default: where they are faster), `native` (wherever they can) or `off`. Errors: PlanError.
+enum class NativeCollectives : std::uint8_t { off, where_faster, wherever_possible };
+NativeCollectives native_collectives_from_environment();
+
+/// From how many bytes on a message is lent where it can be: KPLAN_LEND_BYTES, a number from 1 to 2^30, 2048 by
+/// default; 0: none is. Local. Errors: PlanError.
 std::size_t lend_bytes_from_environment();
 
 /// How many times a message's bytes the cache lines that they lie on may hold for it to be lent: KPLAN_LEND_SPREAD, a
