@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/analysis/joined_fields.hpp"
 #include "plans/diagnostic.hpp"
 
 namespace kplan {
@@ -90,7 +91,7 @@ BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& va
     state.contents[b] = out.contents[b].data();
   }
   out.bound.groups.resize(model->groups.size());
-  out.bound.model = std::move(model);
+  out.bound.model = with_joined_fields(std::move(model));
   return out;
 }
 

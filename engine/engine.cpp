@@ -52,7 +52,7 @@ bool Engine::State::wants_native(const StatementSchedule& s) const {
     for (const Message& m : *messages) bytes += (m.bytes + 63) / 64 * 64;
   if (bytes >= std::int64_t{1} << 31) return false;
   if (native == transport::NativeCollectives::wherever_possible) return true;
-  constexpr int fewest_ranks = 8;
+  constexpr int fewest_ranks = 64;
   if (transport->size() < fewest_ranks) return false;
   for (int peer = 0; peer < transport->size(); ++peer)
     if (peer != transport->rank() && transport->lends_memory(peer)) return false;

@@ -37,9 +37,9 @@ WrittenLines::WrittenLines(const BoundPlan& bound, const Schedule& schedule, con
     for (const auto* messages : {&s.receives, &s.local_receive})
       for (const Message& m : *messages)
         for (const Transfer& t : m.transfers) {
-          const Expr& place = *statement.reductions[static_cast<std::size_t>(t.reduction)].place;
-          auto& lines = lines_[place.id];
-          walk_lines(t.piece, t.piece.tracks[0], static_cast<std::int64_t>(place.element_bytes), INT64_MAX,
+          const Reduction& r = statement.reductions[static_cast<std::size_t>(t.reduction)];
+          auto& lines = lines_[r.place->id];
+          walk_lines(t.piece, t.piece.tracks[0], static_cast<std::int64_t>(r.place_type.size_bytes), INT64_MAX,
                      [&](std::int64_t line) {
                        if (static_cast<std::size_t>(line) >= lines.size())
                          lines.resize(2 * static_cast<std::size_t>(line) + 1);
@@ -55,7 +55,7 @@ bool WrittenLines::contains(int buffer, std::int64_t line) const {
          known->second[static_cast<std::size_t>(line)];
 }
 
-bool is_better_lent(const StatementSchedule& s, const Message& m, const WrittenLines& written,
+bool is_better_lent(const Statement& statement, const Message& m, const WrittenLines& written,
                     const LendingLimits& limits) {
   if (limits.least_bytes == 0 || static_cast<std::size_t>(m.bytes) < limits.least_bytes) return false;
   if (limits.most_spread == 0) return true;
@@ -64,13 +64,14 @@ bool is_better_lent(const StatementSchedule& s, const Message& m, const WrittenL
   constexpr std::int64_t most_walked = std::int64_t{1} << 16;
   double fetched = 0, contested = 0;
   for (const Transfer& t : m.transfers) {
-    const Expr& value = *s.values[static_cast<std::size_t>(t.reduction)].value;
+    const Reduction& r = statement.reductions[static_cast<std::size_t>(t.reduction)];
     std::int64_t lines = 0, of_both = 0;
-    const std::int64_t walked = walk_lines(t.piece, t.piece.tracks[0], static_cast<std::int64_t>(value.element_bytes),
-                                           most_walked, [&](std::int64_t line) {
-                                             ++lines;
-                                             if (written.contains(value.id, line)) ++of_both;
-                                           });
+    const std::int64_t walked =
+        walk_lines(t.piece, t.piece.tracks[0], static_cast<std::int64_t>(r.value_type.size_bytes), most_walked,
+                   [&](std::int64_t line) {
+                     ++lines;
+                     if (written.contains(r.value->id, line)) ++of_both;
+                   });
     const double scale =
         static_cast<double>(t.piece.element_count()) / static_cast<double>(std::max<std::int64_t>(walked, 1));
     fetched += scale * static_cast<double>(lines * line_bytes);

@@ -34,7 +34,7 @@ struct LendingLimits {
 /// Whether a message of values that lie in buffers is better read there by its receiver than packed: when it is long,
 /// the cache lines that it lies on hold few other bytes, and hardly any of them is one that this rank writes meanwhile,
 /// since such lines go back and forth.
-bool is_better_lent(const StatementSchedule& s, const Message& m, const WrittenLines& written,
+bool is_better_lent(const Statement& statement, const Message& m, const WrittenLines& written,
                     const LendingLimits& limits);
 
 /// The sending end.

@@ -178,8 +178,9 @@ void open_channels(Program& program, const LendingLimits& lending, transport::Tr
   };
   const auto loan_of = [&](const StatementSchedule& s, const Message& m) -> std::unique_ptr<OutgoingLoan> {
     if (!transport.lends_memory(static_cast<int>(s.world_rank_of(m.peer)))) return nullptr;
-    auto loan = OutgoingLoan::of(program.bound.model->statements[static_cast<std::size_t>(s.statement)], s, m);
-    if (!loan || !is_better_lent(s, m, written_with(s.statement), lending)) return nullptr;
+    const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
+    auto loan = OutgoingLoan::of(statement, s, m);
+    if (!loan || !is_better_lent(statement, m, written_with(s.statement), lending)) return nullptr;
     return std::make_unique<OutgoingLoan>(std::move(*loan));
   };
   for (StatementProgram& s : program.statements) {
