@@ -1,131 +1,230 @@
-// What the other ranks of a run over libfabric make of one that is killed, stopped, or leaves early: each gets the
-// error that says so within the time-out, can still end in order, and nothing is left in /dev/shm.
-//   lost_rank kill|stop|leave [RANKS]     starts so many processes, for each victim in turn, and judges how they end
+// What the other ranks of a run over libfabric make of one that is killed, stopped, leaves early, never comes, or has
+// another size: each gets the error that says so within the time-out, in the very words, can still end in order, and
+// nothing is left in /dev/shm.
+//   lost_rank WAY [RANKS]     starts so many processes, for each victim in turn, and judges how they end
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <vector>
+#include <regex>
 
-#include "kplan/kplan.hpp"
-#include "transports/control/socket.hpp"
+#include "tests/engine/ofi/killed_ranks.hpp"
+#include "tests/engine/ofi/ring.hpp"
 
 using namespace kplan;
+using namespace kplan::tests;
 using transport::Clock;
 
 namespace {
 
-constexpr int run_of_loss = 200;
-constexpr auto longest = std::chrono::seconds(15);  // of a process, its time-outs of two seconds and its end included
+constexpr const char* ways[] = {"kill", "stop", "leave", "return", "no-compile", "no-run", "sizes"};
+constexpr int run_of_loss = 200, elements = 1000;
 
-[[noreturn]] void be_lost(const std::string& way) {
-  if (way == "kill") raise(SIGKILL);
-  if (way == "stop") raise(SIGSTOP);
-  std::_Exit(0);
+/// What a rank was told, and how long it had waited for it.
+struct Told {
+  std::string text;
+  double seconds = 0;
+};
+
+template <class Action>
+Told told_by(const Action& action) {
+  const Clock::time_point begin = Clock::now();
+  Told out;
+  try {
+    action();
+    out.text = "nothing";
+  } catch (const std::exception& error) {
+    out.text = error.what();
+  }
+  out.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return out;
 }
 
-/// One rank: a ring of messages until the victim is lost. 0 if the error is as expected.
-int take_part(const std::string& way, int victim) {
-  try {
-    const auto transport = transport::ofi_world();
-    Engine engine(transport);
-    PlanBuilder builder("ring");
-    builder.buffer("A", Scalar::f64, {1000}).buffer("B", Scalar::f64, {1000});
-    builder.communicate("pass", "A[j]@(rank + 1) % size <<= B[j]@rank where j in {0 ... 999}");
-    Executable ring = engine.compile(builder.build());
-    std::vector<double> a(1000), b(1000, engine.rank());
-    ring.bind("A", a);
-    ring.bind("B", b);
-    for (int run = 0; run < 100 * run_of_loss; ++run) {
-      if (run == run_of_loss && engine.rank() == victim) be_lost(way);
-      ring.run();
-    }
-    std::fprintf(stderr, "rank %d noticed nothing\n", engine.rank());
-  } catch (const TransportError& error) {
-    const char* const wanted = way == "stop" ? "KP-T004" : "KP-T002";
-    if (error.code() == wanted) return 0;
-    // Who waits for a rank that has given up for that reason finds that it has ended.
-    if (way == "stop" && error.code() == "KP-T002") return 0;
-    std::fprintf(stderr, "expected %s: %s\n", wanted, error.what());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "expected a transport error: %s\n", error.what());
-  }
+/// The text with # for a time that a rank measured, if that is about the time-out.
+std::string without_measured_time(const std::string& text) {
+  static const std::regex waited("waited ([0-9]+\\.[0-9]{6}) s");
+  std::smatch match;
+  if (!std::regex_search(text, match, waited)) return text;
+  const double seconds = std::stod(match[1]);
+  if (seconds < timeout_seconds || seconds > timeout_seconds + 1) return text;
+  return match.prefix().str() + "waited # s" + match.suffix().str();
+}
+
+/// 0 if the rank was told one of these in time.
+int check(int rank, const Told& told, double most_seconds, const std::vector<std::string>& expected) {
+  show(fmt::format("rank {} after {:.3f} s: {}", rank, told.seconds, told.text));
+  const bool is_expected = std::ranges::count(expected, without_measured_time(told.text)) > 0;
+  if (is_expected && told.seconds <= most_seconds) return 0;
+  std::fprintf(stderr, "rank %d was told after %.3f s: %s\n", rank, told.seconds, told.text.c_str());
+  if (!is_expected)
+    for (const std::string& each : expected) std::fprintf(stderr, "  expected: %s\n", each.c_str());
   return 1;
 }
 
-pid_t start(const char* program, const std::string& way, int victim, int rank, int ranks, int port) {
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  setenv("KPLAN_RENDEZVOUS", ("127.0.0.1:" + std::to_string(port)).c_str(), 1);
-  setenv("KPLAN_RANK", std::to_string(rank).c_str(), 1);
-  setenv("KPLAN_SIZE", std::to_string(ranks).c_str(), 1);
-  setenv("KPLAN_TIMEOUT", "2", 1);
-  setenv("KPLAN_NODE", "off", 0);
-  ::execl("/proc/self/exe", program, way.c_str(), "rank", std::to_string(victim).c_str(), nullptr);
-  std::_Exit(127);
+/// What a rank is told of the victim that is lost in that run, or of those between: it waits in a later run for what
+/// its sender does not send, or in an earlier one, where transports need it, for its receiver to take what it was sent.
+std::vector<std::string> lost_texts(const std::string& way, int rank, int victim, int ranks, int run_of_fault) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& awaited, int peer, int run) {
+    const std::string waits = fmt::format("plan ring, statement pass: rank {} waits for {}", rank, awaited);
+    const bool is_silent = way == "stop" || way == "no-run";
+    // Who waits for a rank that has given up finds that it has ended, unless rank 0, which would tell, left before it.
+    const bool may_not_hear = peer != victim && peer != 0 && rank != 0 && (victim != 0 || way == "return");
+    if (is_silent || may_not_hear)
+      out.push_back(fmt::format("{}; timed out after {:g} s in run {} [KP-T004]", waits, timeout_seconds, run));
+    if (!is_silent || peer != victim)
+      out.push_back(fmt::format("{}; rank {} has ended in run {} [KP-T002]", waits, peer, run));
+  };
+  const int distance = (rank - victim + ranks) % ranks, sender = (rank + ranks - 1) % ranks;
+  const int receiver = (rank + 1) % ranks, last = run_of_fault + distance - 1;
+  add(fmt::format("{} bytes from rank {}", 8 * elements, sender), sender, last);
+  const int first = run_of_fault + ranks - 1 - distance;
+  for (int run = first; run <= std::min(first + 2, last); ++run)
+    add(fmt::format("rank {} to take {} bytes", receiver, 8 * elements), receiver, run);
+  return out;
 }
 
-/// The status of a process that ends in time; that of one that must be killed for it otherwise.
-int status_of(pid_t child) {
-  const Clock::time_point deadline = Clock::now() + longest;
-  int status = 0;
-  while (::waitpid(child, &status, WNOHANG) == 0) {
-    if (Clock::now() > deadline) {
-      ::kill(child, SIGKILL);
-      ::waitpid(child, &status, 0);
-      break;
-    }
-    ::usleep(1000);
-  }
-  return status;
+/// What those that compile are told when one does not, or only when they have given up: the first whose time is over
+/// tells the others; if the late one does not find rank 0 any more, it knows no more than that.
+std::vector<std::string> absent_texts(int rank, int victim, int ranks) {
+  if (rank == victim && rank != 0)
+    return {
+        fmt::format("rank {} waits in a collective call for rank 0, which has ended; see what rank 0 reports "
+                    "[KP-T002]",
+                    rank)};
+  std::vector<std::string> out;
+  for (int first = 0; first < ranks; ++first)
+    if (first != victim)
+      out.push_back(
+          fmt::format("rank {} is in a collective call, and rank {} waited # s for rank {} of {} to come to "
+                      "it; make the same collective calls in the same order on every rank, or raise "
+                      "KPLAN_TIMEOUT [KP-T001]",
+                      rank, first, victim, ranks));
+  return out;
 }
 
-int files_of(const std::vector<pid_t>& processes) {
-  int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    for (const pid_t process : processes) {
-      if (entry.path().filename().string().find(std::to_string(process)) == std::string::npos) continue;
-      std::fprintf(stderr, "left behind: %s\n", entry.path().c_str());
-      ++count;
-    }
+void wait_for_parent() {
+  sigset_t awaited;
+  sigemptyset(&awaited);
+  sigaddset(&awaited, SIGUSR1);
+  int number = 0;
+  sigwait(&awaited, &number);
+}
+
+/// The plan compiled and bound.
+struct Rank {
+  Rank(Engine& engine, int size) : ring(engine.compile(tests::ring(), {{"n", size}})) {
+    ring.bind("A", a);
+    ring.bind("B", b);
   }
-  return count;
+  std::vector<double> a = std::vector<double>(elements), b = std::vector<double>(elements);
+  Executable ring;
+};
+
+/// One rank: a ring of messages until the victim is lost. 0 if the error is as expected.
+int take_part(const std::string& way, int victim) {
+  Engine engine(ring_transport());
+  const int rank = engine.rank(), ranks = engine.size();
+  const bool is_victim = rank == victim;
+  if (is_victim && way == "no-compile") wait_for_parent();
+  if (way == "no-compile")
+    return check(rank, told_by([&] { Rank(engine, elements); }), timeout_seconds + 1,
+                 absent_texts(rank, victim, ranks));
+  Rank self(engine, elements);
+  if (is_victim && way == "no-run") {
+    wait_for_parent();
+    return 0;
+  }
+  const int run_of_fault = way == "no-run" ? 0 : run_of_loss;
+  for (int run = 0; run < run_of_fault; ++run) self.ring.run();
+  if (is_victim && way == "kill") raise(SIGKILL);
+  if (is_victim && way == "stop") raise(SIGSTOP);
+  if (is_victim && way == "leave") std::_Exit(0);
+  if (is_victim && way == "return") return 0;
+  const Told told = told_by([&] {
+    for (int run = 0; run < 100 * run_of_loss; ++run) self.ring.run();
+  });
+  const std::vector<std::string> texts = lost_texts(way, rank, victim, ranks, run_of_fault);
+  const bool may_wait = std::ranges::any_of(texts, [](const auto& each) { return each.ends_with("[KP-T004]"); });
+  return check(rank, told, may_wait ? timeout_seconds + 1 : timeout_seconds, texts);
+}
+
+/// One rank of those among which the victim has another size. All are told, and all can go on.
+int differ(int victim) {
+  Engine engine(ring_transport());
+  const int rank = engine.rank();
+  const auto size_of = [&](int each) { return each == victim ? elements + 1 : elements; };
+  const int other = victim == 0 ? 1 : victim;
+  int wrong = check(rank, told_by([&] { Rank(engine, size_of(rank)); }), timeout_seconds,
+                    {fmt::format("uniform parameter `n` differs between ranks: {} on rank 0, {} on rank {} [KP-A002]",
+                                 size_of(0), size_of(other), other)});
+  Rank self(engine, elements);
+  self.ring.run();
+  if (rank == victim) {
+    std::vector<double> larger(elements + 1);
+    wrong += check(rank, told_by([&] { self.ring.bind("A", larger); }), 0.1,
+                   {fmt::format("plan ring: buffer `A` has {} elements of 8 bytes on rank {}, {} bytes; memory of {} "
+                                "bytes was given [KP-B022]",
+                                elements, rank, 8 * elements, 8 * (elements + 1))});
+  }
+  std::fill(self.b.begin(), self.b.end(), rank);
+  self.ring.run();
+  const int sender = (rank + engine.size() - 1) % engine.size();
+  if (std::ranges::count(self.a, sender) == elements) return wrong;
+  std::fprintf(stderr, "rank %d: the run after the errors has wrong results\n", rank);
+  return wrong + 1;
 }
 
 int judge(const char* program, const std::string& way, int victim, int ranks) {
-  const int port = transport::control::port_of(transport::control::listen_at({"127.0.0.1", 0}));
-  std::vector<pid_t> children;
-  for (int rank = 0; rank < ranks; ++rank) children.push_back(start(program, way, victim, rank, ranks, port));
+  const std::set<std::string> files = shared_files();
+  const std::vector<pid_t> children = start_ranks({program, way, "rank", std::to_string(victim)}, ranks);
+  const pid_t lost = children[static_cast<std::size_t>(victim)];
   int wrong = 0;
+  const auto expect = [&](int rank, bool is_right, int status) {
+    if (is_right) return;
+    std::fprintf(stderr, "%s of rank %d: rank %d ends with status %x\n", way.c_str(), victim, rank, status);
+    ++wrong;
+  };
   for (int rank = 0; rank < ranks; ++rank) {
     if (rank == victim) continue;
     const int status = status_of(children[static_cast<std::size_t>(rank)]);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
-    std::fprintf(stderr, "%s of rank %d: rank %d ends with status %x\n", way.c_str(), victim, rank, status);
-    ++wrong;
+    expect(rank, WIFEXITED(status) && WEXITSTATUS(status) == 0, status);
   }
-  const pid_t lost = children[static_cast<std::size_t>(victim)];
   if (way == "stop") ::kill(lost, SIGKILL);
-  (void)status_of(lost);
-  return wrong + files_of(children);
+  ::kill(lost, SIGUSR1);
+  const int status = status_of(lost);
+  const bool is_killed = way == "kill" || way == "stop";
+  expect(victim, is_killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0, status);
+  return wrong + files_left(files);
+}
+
+int be_rank(const std::string& way, int victim) {
+  try {
+    return way == "sizes" ? differ(victim) : take_part(way, victim);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "not expected: %s\n", error.what());
+    return 1;
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 4 && std::strcmp(argv[2], "rank") == 0) return take_part(argv[1], std::atoi(argv[3]));
   const std::string way = argc > 1 ? argv[1] : "";
-  if (way != "kill" && way != "stop" && way != "leave") {
-    std::fprintf(stderr, "usage: lost_rank kill|stop|leave [RANKS]\n");
+  if (way == "all") return all_killed(argc, argv);
+  if (argc == 4 && std::strcmp(argv[2], "rank") == 0) return be_rank(way, std::atoi(argv[3]));
+  if (std::ranges::count(ways, way) == 0) {
+    std::fprintf(stderr, "usage: lost_rank kill|stop|leave|return|no-compile|no-run|sizes|all [RANKS]\n");
     return 2;
   }
   const int ranks = argc > 2 ? std::atoi(argv[2]) : 3;
   int wrong = 0;
   for (int victim = 0; victim < ranks; ++victim) wrong += judge(argv[0], way, victim, ranks);
-  if (wrong == 0) std::printf("%s: all as it should be, whichever of %d ranks is lost\n", way.c_str(), ranks);
+  if (wrong == 0) std::printf("%s: all as it should be, whichever of %d ranks it is\n", way.c_str(), ranks);
   return wrong > 0 ? 1 : 0;
 }
