@@ -1,5 +1,6 @@
 // How it works: rounds; in each, every candidate gives one sample. Batch sizes, orders and the decision to stop are the
-// same on all ranks: orders come from one seed, sizes from the slowest rank, and rank 0 looks at the clock.
+// same on all ranks: orders come from one seed, sizes from the slowest rank, and rank 0 looks at the clock. No rank
+// goes on to another candidate, or to a collective call, before all are done with the last one: they drive it together.
 #include "tools/bench/sampling.hpp"
 
 #include <algorithm>
@@ -18,10 +19,12 @@ constexpr long largest_batch = 20000;
 
 /// Microseconds of `count` runs on this rank, after a barrier.
 double timed(const Team& team, const Candidate& c, long count) {
-  MPI_Barrier(team.comm);
+  drive_together(team);
   const Clock::time_point start = Clock::now();
   for (long k = 0; k < count; ++k) c.run();
-  return 1e6 * seconds_since(start);
+  const double seconds = seconds_since(start);
+  drive_together(team);
+  return 1e6 * seconds;
 }
 
 /// How many runs take about batch_us on the slowest rank.

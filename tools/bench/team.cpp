@@ -10,7 +10,7 @@
 namespace kplan::bench {
 
 Team team_of(MPI_Comm comm) {
-  Team out{comm, 0, 0, nullptr};
+  Team out{comm, 0, 0, nullptr, {}};
   MPI_Comm_rank(comm, &out.rank);
   MPI_Comm_size(comm, &out.size);
   return out;
@@ -33,6 +33,21 @@ void wait_idly(const Team& team) {
     if (is_done != 0) return;
     usleep(2000);
   }
+}
+
+void drive_together(const Team& team) {
+  if (!team.driven.empty()) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibarrier(team.comm, &request);
+    for (unsigned idle = 1;; ++idle) {
+      for (const auto& each : team.driven) each->progress();
+      int is_done = 0;
+      MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
+      if (is_done != 0) break;
+      team.driven.front()->pause(idle);
+    }
+  }
+  MPI_Barrier(team.comm);  // that ends at the same time on all ranks: none of them drives or sleeps any more
 }
 
 std::string first_text(const Team& team, const std::string& mine) {

@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kplan/transport.hpp"
 
@@ -23,6 +24,8 @@ struct Team {
   int size = 1;
   /// What kplan's methods share, and whose memory they work on; null where ranks are only imagined.
   std::shared_ptr<transport::Transport> transport = nullptr;
+  /// Transports between these ranks whose messages move only while both ends ask for it; the same on all ranks.
+  std::vector<std::shared_ptr<transport::Transport>> driven = {};
 };
 
 Team team_of(MPI_Comm comm);
@@ -32,6 +35,10 @@ Team first_ranks(const Team& world, int size);
 
 /// Collective: waits for all without taking their cores meanwhile, for ranks that have nothing to do for long.
 void wait_idly(const Team& team);
+
+/// Collective: waits for all and drives the team's transports meanwhile. What a rank does alone, or waits for in MPI,
+/// goes between two of these, or others wait in vain for what this rank has not moved on.
+void drive_together(const Team& team);
 
 /// Collective: the first text that is not empty, by rank; empty when all are.
 std::string first_text(const Team& team, const std::string& mine);

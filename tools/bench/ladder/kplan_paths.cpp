@@ -1,5 +1,4 @@
 // How it works: the lower paths drive channels of the transports as the engine does; the last is a plan.
-#include <cstdlib>
 #include <cstring>
 
 #include "kplan/engine.hpp"
@@ -108,24 +107,17 @@ std::shared_ptr<BoundPlans> bound_plans(const Team& pair, Ends& ends) {
 
 }  // namespace
 
-std::vector<Route> routes(const Team& pair) {
-  const char* const node = std::getenv("KPLAN_NODE");
-  std::vector<Route> out{{"kplan", transport::mpi(pair.comm), false}};
-  setenv("KPLAN_NODE", "off", 1);
-  out.push_back({"kplan, KPLAN_NODE=off", transport::mpi(pair.comm), true});
-  if (node) setenv("KPLAN_NODE", node, 1);
-  else unsetenv("KPLAN_NODE");
-  return out;
-}
-
 std::vector<Path> kplan_paths(const Team& pair, const std::vector<Route>& routes, Ends& ends) {
   std::vector<Path> out;
   const auto add = [&](const Route& route, const std::string& name, Way way) {
     auto channels = std::make_shared<ChannelPair>(route, ends, way);
+    drive_together(pair);
     out.push_back({route.name + name, [channels] { channels->echo(); }, [channels] { channels->both_ways(); }});
   };
-  for (const Route& route : routes) add(route, ", channel", Way::copied);
-  add(routes[0], ", channel, in place", Way::in_place);
+  for (const Route& route : routes) {
+    add(route, ", channel", Way::copied);
+    if (route.is_in_place) add(route, ", channel, in place", Way::in_place);
+  }
   auto plans = bound_plans(pair, ends);
   out.push_back({"kplan, plan", [plans] { plans->echo.run(); }, [plans] { plans->both_ways.run(); }});
   return out;

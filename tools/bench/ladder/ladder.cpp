@@ -30,13 +30,14 @@ void check(const Team& pair, Ends& ends, const Path& path) {
   const auto out = ends.out.bytes();
   for (std::size_t k = 0; k < out.size(); ++k) out[k] = pattern(pair.rank, k);
   std::ranges::fill(ends.in.bytes(), std::byte{0});
-  MPI_Barrier(pair.comm);
+  drive_together(pair);
   path.echo();
   require_from(ends, 0, path.name);
   std::ranges::fill(ends.in.bytes(), std::byte{0});
-  MPI_Barrier(pair.comm);
+  drive_together(pair);
   path.both_ways();
   require_from(ends, 1 - pair.rank, path.name);
+  drive_together(pair);
 }
 
 std::string rate(const std::vector<Result>& rows) {
@@ -102,7 +103,7 @@ int ladder(const Team& world, const Options& options) {
     for (const std::size_t bytes : chosen) say(world, fmt::format("ladder/{}\n", bytes));
     return 0;
   }
-  const Team pair = first_ranks(world, 2);
+  Team pair = first_ranks(world, 2);
   std::vector<Result> results;
   if (pair.comm != MPI_COMM_NULL) {
     CacheFlush flush(options.flush_mib ? static_cast<std::size_t>(*options.flush_mib * 1048576) : flush_bytes(pair));

@@ -30,14 +30,16 @@ struct Route {
   std::string name;
   std::shared_ptr<transport::Transport> transport;
   bool ends_when_sent = false;  ///< a message may not leave while its sender is busy with something else
+  bool is_in_place = false;     ///< regions are sent in place, too
 };
 
-/// Collective over a team of two ranks: mpi with shared memory and without. Not libfabric, whose ranks must keep asking
-/// for progress, which they do not while they wait for another method.
-std::vector<Route> routes(const Team& pair);
+/// Collective over a team of two ranks: mpi with shared memory and without, and libfabric by its providers tcp and shm
+/// as far as they are there; says which ones are not. Has the team drive libfabric's, whose ranks must keep asking for
+/// progress also while they wait for another method.
+std::vector<Route> routes(Team& pair);
 
 /// Collective over a team of two ranks. On each route, slots of channels, filled and emptied by copies; on the first
-/// one also regions sent in place, and a compiled plan over bound buffers.
+/// one and on libfabric also regions sent in place; on the first one also a compiled plan over bound buffers.
 std::vector<Path> kplan_paths(const Team& pair, const std::vector<Route>& routes, Ends& ends);
 
 /// Blocking and persistent messages of MPI, the latter also through buffers as packing would have it, and the copy of
