@@ -16,17 +16,17 @@ std::size_t Executable::State::find_buffer(std::string_view name) const {
   throw PlanError("KP-B020", fmt::format("plan {} has no buffer `{}`{}", plan().name, name, suggestion(name, names)));
 }
 
-void Executable::State::bind(std::size_t b, std::byte* memory, std::size_t bytes) {
+void Executable::State::bind(std::size_t b, std::span<std::byte> memory, Written written) {
   const Buffer& buffer = plan().buffers[b];
   const Layout& layout = runner.program().bound.state.layouts[b];
   const std::size_t needed = static_cast<std::size_t>(layout.extent) * buffer.type.size_bytes;
-  if (bytes != needed)
+  if (memory.size() != needed)
     throw PlanError(
         "KP-B022",
         fmt::format(
             "plan {}: buffer `{}` has {} elements of {} bytes on rank {}, {} bytes; memory of {} bytes was given",
             plan().name, buffer.name, layout.extent, buffer.type.size_bytes, runner.program().schedule.rank, needed,
-            bytes));
+            memory.size()));
   if (!values.contents[b].empty())
     throw PlanError("KP-B027",
                     fmt::format("plan {}: buffer `{}` is fixed and its contents were given to compile; it is "
@@ -35,7 +35,7 @@ void Executable::State::bind(std::size_t b, std::byte* memory, std::size_t bytes
   if (runner.is_started())
     throw PlanError("KP-B023", fmt::format("plan {}: buffer `{}` cannot be bound during a run; wait() first",
                                            plan().name, buffer.name));
-  runner.bind(b, {memory, bytes});
+  runner.bind(b, {memory.data(), memory.size(), written == Written::seldom});
   is_checked = false;
 }
 
@@ -92,7 +92,8 @@ void Executable::State::reset() {
     BoundMemory memory;
     if (!contents.empty())
       memory = {contents.data(),
-                static_cast<std::size_t>(program.bound.state.layouts[b].extent) * plan().buffers[b].type.size_bytes};
+                static_cast<std::size_t>(program.bound.state.layouts[b].extent) * plan().buffers[b].type.size_bytes,
+                /*is_seldom_written=*/true};
     runner.bind(b, memory);
   }
   is_checked = false;
@@ -109,7 +110,7 @@ Executable& Executable::operator=(Executable&& other) noexcept {
 }
 Executable::~Executable() { PlanCache::give_back(std::move(state_)); }
 
-void Executable::bind_memory(std::string_view name, Scalar type, std::byte* memory, std::size_t bytes) {
+void Executable::bind_memory(std::string_view name, Scalar type, std::span<std::byte> memory, Written written) {
   const std::size_t b = state_->find_buffer(name);
   const Buffer& buffer = state_->plan().buffers[b];
   if (buffer.type.is_record() || buffer.type.scalar != type)
@@ -117,11 +118,11 @@ void Executable::bind_memory(std::string_view name, Scalar type, std::byte* memo
         "KP-B025", fmt::format("plan {}: buffer `{}` holds {}, and memory of {} was given{}", state_->plan().name, name,
                                buffer.type.is_record() ? "records" : name_of(buffer.type.scalar), name_of(type),
                                buffer.type.is_record() ? "; bind records with bind_bytes" : ""));
-  state_->bind(b, memory, bytes);
+  state_->bind(b, memory, written);
 }
 
-void Executable::bind_bytes(std::string_view name, std::span<std::byte> memory) {
-  state_->bind(state_->find_buffer(name), memory.data(), memory.size());
+void Executable::bind_bytes(std::string_view name, std::span<std::byte> memory, Written written) {
+  state_->bind(state_->find_buffer(name), memory, written);
 }
 
 void Executable::set(std::string_view name, const Value& value) {

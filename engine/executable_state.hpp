@@ -26,7 +26,7 @@ struct Executable::State {
 
   const PlanModel& plan() const { return *runner.program().bound.model; }
   std::size_t find_buffer(std::string_view name) const;
-  void bind(std::size_t b, std::byte* memory, std::size_t bytes);
+  void bind(std::size_t b, std::span<std::byte> memory, Written written);
   /// Every buffer that is touched is bound, and what is written overlaps nothing.
   void check_bindings();
   /// As it was when it was made: no memory bound but that of fixed buffers, varying parameters at their first values.

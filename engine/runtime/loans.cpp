@@ -55,10 +55,12 @@ bool WrittenLines::contains(int buffer, std::int64_t line) const {
          known->second[static_cast<std::size_t>(line)];
 }
 
-bool is_better_lent(const Statement& statement, const Message& m, const WrittenLines& written,
-                    const LendingLimits& limits) {
-  if (limits.least_bytes == 0 || static_cast<std::size_t>(m.bytes) < limits.least_bytes) return false;
-  if (limits.most_spread == 0) return true;
+BetterLent better_lent(const Statement& statement, const Message& m, const WrittenLines& written,
+                       const LendingLimits& limits) {
+  if (limits.least_bytes == 0 || static_cast<std::size_t>(m.bytes) < limits.least_bytes) return BetterLent::never;
+  if (limits.most_spread == 0) return BetterLent::always;
+  // Of values that are written anew in every run: what was measured with such loops.
+  constexpr double least_dense_bytes = 131072, most_dense_spread = 1.5, least_spread_bytes = 4 << 20;
   // A line that both ends want costs what packing and unpacking so many bytes do.
   constexpr double bytes_for_a_contested_line = 700;
   constexpr std::int64_t most_walked = std::int64_t{1} << 16;
@@ -78,7 +80,10 @@ bool is_better_lent(const Statement& statement, const Message& m, const WrittenL
     contested += scale * static_cast<double>(of_both);
   }
   const auto bytes = static_cast<double>(m.payload_bytes);
-  return fetched <= static_cast<double>(limits.most_spread) * bytes && contested * bytes_for_a_contested_line <= bytes;
+  if (fetched > static_cast<double>(limits.most_spread) * bytes || contested * bytes_for_a_contested_line > bytes)
+    return BetterLent::never;
+  const bool is_dense = bytes >= least_dense_bytes && fetched <= most_dense_spread * bytes;
+  return is_dense || fetched >= least_spread_bytes ? BetterLent::always : BetterLent::when_seldom_written;
 }
 
 std::optional<OutgoingLoan> OutgoingLoan::of(const Statement& statement, const StatementSchedule& s, const Message& m) {
@@ -97,14 +102,16 @@ std::optional<OutgoingLoan> OutgoingLoan::of(const Statement& statement, const S
 }
 
 void OutgoingLoan::look_at(const std::vector<BoundMemory>& memory, const transport::Transport& transport) {
-  is_possible_ = std::ranges::all_of(
-      buffers_, [&](int b) { return transport.can_lend(memory[static_cast<std::size_t>(b)].base); });
+  taken_back_ = runs_to_pack_ = 0;
+  is_possible_ = std::ranges::all_of(buffers_, [&](int b) {
+    const BoundMemory& m = memory[static_cast<std::size_t>(b)];
+    return (is_for_any_ || m.is_seldom_written) && transport.can_lend(m.base);
+  });
 }
 
 bool OutgoingLoan::lend(transport::Channel& channel, std::uint64_t seq, const std::vector<BoundMemory>& memory) {
   for (std::size_t k = 0; k < buffers_.size(); ++k) regions_[k] = memory[static_cast<std::size_t>(buffers_[k])].base;
   regions_.back() = description_;
-  vain_looks_ = 0;
   return channel.lend(seq, regions_);
 }
 

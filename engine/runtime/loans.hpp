@@ -25,31 +25,39 @@ class WrittenLines {
   std::map<int, std::vector<bool>> lines_;  ///< by buffer
 };
 
-/// When messages are lent; see the functions of kplan/transport.hpp of these names.
+/// When messages of values that seldom change are lent; see the functions of kplan/transport.hpp of these names.
 struct LendingLimits {
   std::size_t least_bytes = transport::lend_bytes_from_environment();
   std::size_t most_spread = transport::lend_spread_from_environment();
 };
 
-/// Whether a message of values that lie in buffers is better read there by its receiver than packed: when it is long,
-/// the cache lines that it lies on hold few other bytes, and hardly any of them is one that this rank writes meanwhile,
-/// since such lines go back and forth.
-bool is_better_lent(const Statement& statement, const Message& m, const WrittenLines& written,
-                    const LendingLimits& limits);
+/// When a message of values that lie in buffers is better read there by its receiver than packed. Seldom written ones:
+/// when it is long, the cache lines that it lies on hold few other bytes, and hardly any of them is one that this rank
+/// writes meanwhile, since such lines go back and forth. Others: when the lines would have left its caches anyway, or
+/// are so many, and full, that their way back costs no more than packing.
+enum class BetterLent : std::uint8_t { never, when_seldom_written, always };
+BetterLent better_lent(const Statement& statement, const Message& m, const WrittenLines& written,
+                       const LendingLimits& limits);
 
 /// The sending end.
 class OutgoingLoan {
  public:
   /// For a message whose values are elements as they lie in buffers; nothing for others.
   static std::optional<OutgoingLoan> of(const Statement& statement, const StatementSchedule& s, const Message& m);
+  void restrict_to(BetterLent when) { is_for_any_ = when == BetterLent::always; }
 
   /// Whether the receiver can read all the buffers where they lie now. To be called when they were bound.
   void look_at(const std::vector<BoundMemory>& memory, const transport::Transport& transport);
   bool is_possible() const { return is_possible_; }
+  /// Whether to try it in this run.
+  bool is_wanted() { return is_possible_ && (runs_to_pack_ == 0 || --runs_to_pack_ == 0); }
   /// Lends message `seq`; false where that cannot be done, and it must be packed.
   bool lend(transport::Channel& channel, std::uint64_t seq, const std::vector<BoundMemory>& memory);
-  /// Whether the receiver has not come for it many times in a row.
-  bool is_held_up() { return ++vain_looks_ > most_vain_looks; }
+  /// The message had to be taken back: where that goes on, it is packed at once for some runs.
+  void note_taken_back() {
+    if (++taken_back_ >= 2) runs_to_pack_ = 256;
+  }
+  void note_read() { taken_back_ = 0; }
 
   /// What tells the receiver which elements are meant, as bytes.
   std::vector<std::byte> description(const Message& m) const;
@@ -57,12 +65,12 @@ class OutgoingLoan {
   bool is_described() const { return description_ != nullptr; }
 
  private:
-  static constexpr unsigned most_vain_looks = 1400;  ///< about a millisecond
-  std::vector<int> buffers_;                         ///< of the transfers, in their order
-  std::vector<const std::byte*> regions_;            ///< of the buffers, and the description
+  std::vector<int> buffers_;               ///< of the transfers, in their order
+  std::vector<const std::byte*> regions_;  ///< of the buffers, and the description
   const std::byte* description_ = nullptr;
+  bool is_for_any_ = false;  ///< buffers, also those that are written often
   bool is_possible_ = false;
-  unsigned vain_looks_ = 0;
+  unsigned taken_back_ = 0, runs_to_pack_ = 0;
 };
 
 /// The receiving end, once a message was lent.

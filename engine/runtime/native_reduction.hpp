@@ -17,6 +17,7 @@ namespace kplan {
 struct BoundMemory {
   std::byte* base = nullptr;
   std::size_t bytes = 0;
+  bool is_seldom_written = false;  ///< by the program
 };
 
 /// By the name that plans use.

@@ -83,7 +83,7 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
   for (std::size_t m = 0; m < s.sends.size(); ++m)
     out.outgoing.push_back({s.sends[m].peer, s.world_rank_of(s.sends[m].peer),
                             static_cast<std::size_t>(s.sends[m].bytes), nullptr, ready(lowered.sends[m].calls),
-                            lowered.sends[m].in_place, 0, false, nullptr, false, nullptr});
+                            lowered.sends[m].in_place, 0, false, nullptr, false, nullptr, false, 0});
   for (std::size_t m = 0; m < s.receives.size(); ++m)
     out.incoming.push_back({s.receives[m].peer, s.world_rank_of(s.receives[m].peer),
                             static_cast<std::size_t>(s.receives[m].bytes), nullptr, ready(lowered.receives[m].calls),
@@ -180,7 +180,10 @@ void open_channels(Program& program, const LendingLimits& lending, transport::Tr
     if (!transport.lends_memory(static_cast<int>(s.world_rank_of(m.peer)))) return nullptr;
     const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
     auto loan = OutgoingLoan::of(statement, s, m);
-    if (!loan || !is_better_lent(statement, m, written_with(s.statement), lending)) return nullptr;
+    if (!loan) return nullptr;
+    const BetterLent when = better_lent(statement, m, written_with(s.statement), lending);
+    if (when == BetterLent::never) return nullptr;
+    loan->restrict_to(when);
     return std::make_unique<OutgoingLoan>(std::move(*loan));
   };
   for (StatementProgram& s : program.statements) {
@@ -195,7 +198,9 @@ void open_channels(Program& program, const LendingLimits& lending, transport::Tr
       add_message(id, m, Direction::send);
       m.loan = loan_of(schedule, schedule.sends[k]);
       if (m.in_place && !transport.lends_regions(static_cast<int>(m.world_rank))) m.in_place.reset();
-      m.ends_when_sent = m.in_place || !transport.delivers_alone(static_cast<int>(m.world_rank));
+      m.may_be_taken_back = m.in_place && transport.lends_memory(static_cast<int>(m.world_rank));
+      m.ends_when_sent =
+          (m.in_place && !m.may_be_taken_back) || !transport.delivers_alone(static_cast<int>(m.world_rank));
       m.is_sent_in_pieces =
           m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes;
     }

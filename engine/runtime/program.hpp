@@ -27,6 +27,8 @@ struct OutgoingMessage {
   std::unique_ptr<OutgoingPieces> pieces;  ///< null: always sent whole
   bool is_sent_in_pieces = false;          ///< where this rank may wait for the receiver
   std::unique_ptr<OutgoingLoan> loan;      ///< null: never lent
+  bool may_be_taken_back = false;          ///< what lies in place is put instead when nobody comes for it
+  unsigned vain_looks = 0;                 ///< whether the receiver has read what was lent
 };
 
 /// A message that this rank receives in every run, or its local share.

@@ -154,7 +154,7 @@ void Runner::begin_statement(int number, StatementProgram& s) {
   for (IncomingMessage& m : s.incoming) m.is_done = m.comes_whole = false;
   if (s.collective) return begin_collective(number, s);
   for (OutgoingMessage& m : s.outgoing) {
-    if (m.loan && m.loan->is_possible() && lend(number, m)) continue;
+    if (m.loan && m.loan->is_wanted() && lend(number, m)) continue;
     if (m.is_sent_in_pieces && may_wait_) {
       m.pieces->begin();
       under_way_.push_back({number, &m});
@@ -171,6 +171,7 @@ void Runner::begin_statement(int number, StatementProgram& s) {
     if (m.in_place) {
       m.channel->put_in_place(
           seq, memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes, m.bytes);
+      if (m.may_be_taken_back) note_lent(number, m);
       continue;
     }
     pack(number, m, slot);
@@ -190,11 +191,16 @@ bool Runner::lend(int number, OutgoingMessage& m) {
       number, [&] { return m.channel->send_slot(m.next) != nullptr; }, peer);
   if (!m.loan->lend(*m.channel, m.next, memory_)) return false;
   ++m.next;
-  lent_.push_back({number, &m});
+  note_lent(number, m);
   if (m.pieces)
     wait_until(
         number, [&] { return m.pieces->tell_whole(); }, peer);
   return true;
+}
+
+void Runner::note_lent(int number, OutgoingMessage& m) {
+  m.vain_looks = 0;
+  lent_.push_back({number, &m});
 }
 
 /// Which messages can be lent from where the buffers lie now; their receivers are told which elements they are of.
@@ -235,8 +241,13 @@ void Runner::collect_loans() {
   std::erase_if(lent_, [this](const UnderWay& u) {
     OutgoingMessage& m = *u.message;
     const std::uint64_t seq = m.next - 1;
-    if (m.channel->is_sent(seq)) return has_moved_ = true;
-    if (!m.loan->is_held_up() || !m.channel->take_back(seq)) return false;
+    constexpr unsigned most_vain_looks = 1400;  // about a millisecond
+    if (m.channel->is_sent(seq)) {
+      if (m.loan) m.loan->note_read();
+      return has_moved_ = true;
+    }
+    if (++m.vain_looks <= most_vain_looks || !m.channel->take_back(seq)) return false;
+    if (m.loan) m.loan->note_taken_back();
     pack(u.statement, m, m.channel->send_slot(seq));
     m.channel->put(seq, m.bytes);
     return has_moved_ = true;

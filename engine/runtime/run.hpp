@@ -48,6 +48,7 @@ class Runner {
   std::vector<Wait> not_come(const StatementProgram& s);
   void finish_statement(int number, StatementProgram& s);
   bool lend(int number, OutgoingMessage& m);
+  void note_lent(int number, OutgoingMessage& m);
   void pack(int number, OutgoingMessage& m, std::byte* slot);
   void look_at_bindings();
   void push();

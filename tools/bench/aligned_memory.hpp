@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <span>
-#include <utility>
 
 namespace kplan::bench {
 
@@ -16,29 +16,27 @@ class AlignedMemory {
 
   AlignedMemory() = default;
   explicit AlignedMemory(std::size_t bytes) : bytes_(bytes) {
-    data_ = static_cast<std::byte*>(std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment));
-    if (data_ == nullptr) throw std::bad_alloc();
-    std::memset(data_, 0, bytes);
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment)), std::free);
+    if (!data_) throw std::bad_alloc();
+    std::memset(data_.get(), 0, bytes);
   }
-  AlignedMemory(AlignedMemory&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-  AlignedMemory& operator=(AlignedMemory&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
+  /// Memory from elsewhere, such as what an engine has allocated.
+  AlignedMemory(std::shared_ptr<std::byte> data, std::size_t bytes) : data_(std::move(data)), bytes_(bytes) {
+    std::memset(data_.get(), 0, bytes);
   }
-  ~AlignedMemory() { std::free(data_); }
+  AlignedMemory(AlignedMemory&&) noexcept = default;
+  AlignedMemory& operator=(AlignedMemory&&) noexcept = default;
 
-  std::byte* data() const { return data_; }
+  std::byte* data() const { return data_.get(); }
   std::size_t size_bytes() const { return bytes_; }
-  std::span<std::byte> bytes() const { return {data_, bytes_}; }
+  std::span<std::byte> bytes() const { return {data_.get(), bytes_}; }
   template <class T>
   std::span<T> as() const {
-    return {reinterpret_cast<T*>(data_), bytes_ / sizeof(T)};
+    return {reinterpret_cast<T*>(data_.get()), bytes_ / sizeof(T)};
   }
 
  private:
-  std::byte* data_ = nullptr;
+  std::shared_ptr<std::byte> data_;
   std::size_t bytes_ = 0;
 };
 

@@ -74,21 +74,28 @@ enum class Code : std::uint8_t { when_ready, before_return };
 /// The steps of a compilation, in order, with the microseconds that each took on this rank.
 using CompileTimes = std::vector<std::pair<std::string, double>>;
 
-/// Elements in memory that an engine has allocated: zeros at first, aligned to at least 64 bytes, in huge pages where the
-/// system has them for the asking. What ranks of the same node send from it, in messages of KPLAN_LEND_BYTES and more,
-/// is not packed: the receiver takes it from there, in one pass, while run() or wait() of the sender lasts. Movable; may
-/// outlive its engine; belongs to the engine's thread.
+/// How often a program writes a buffer: between most runs, or seldom.
+enum class Written : std::uint8_t { often, seldom };
+
+/// Elements in memory that an engine has allocated: zeros at first, aligned to at least 64 bytes, in huge pages where
+/// the system has them for the asking. Messages that ranks of the same node send from it are not packed where that
+/// pays: the receiver takes them from there, in one pass, while run() or wait() of the sender lasts. What the program
+/// writes often has to come back to its core's cache then, and so only long messages (128 KiB and more) of elements
+/// side by side, or of more memory than caches hold, go that way; what it writes seldom, from KPLAN_LEND_BYTES on.
+/// Movable; may outlive its engine; belongs to the engine's thread.
 template <class T>
 class SharedArray {
   static_assert(std::is_trivially_copyable_v<T>, "kplan: elements of plans are plain data");
 
  public:
   SharedArray() = default;
-  SharedArray(std::shared_ptr<std::byte> memory, std::size_t count) : memory_(std::move(memory)), count_(count) {}
+  SharedArray(std::shared_ptr<std::byte> memory, std::size_t count, Written written)
+      : memory_(std::move(memory)), count_(count), written_(written) {}
   SharedArray(SharedArray&&) noexcept = default;
   SharedArray& operator=(SharedArray&&) noexcept = default;
 
   std::size_t size() const { return count_; }
+  Written written() const { return written_; }
   T* data() const { return reinterpret_cast<T*>(memory_.get()); }
   T& operator[](std::size_t k) const { return data()[k]; }
   T* begin() const { return data(); }
@@ -97,6 +104,7 @@ class SharedArray {
  private:
   std::shared_ptr<std::byte> memory_;
   std::size_t count_ = 0;
+  Written written_ = Written::often;
 };
 
 class Engine;
@@ -117,7 +125,7 @@ class Executable {
   template <class T>
   void bind(std::string_view buffer, std::span<T> memory) {
     static_assert(!std::is_const_v<T>, "kplan: buffers are bound to memory that may be written");
-    bind_memory(buffer, scalar_of<T>, reinterpret_cast<std::byte*>(memory.data()), memory.size_bytes());
+    bind_memory(buffer, scalar_of<T>, std::as_writable_bytes(memory), Written::often);
   }
   template <class T>
   void bind(std::string_view buffer, std::vector<T>& memory) {
@@ -125,14 +133,15 @@ class Executable {
   }
   template <class T>
   void bind(std::string_view buffer, const SharedArray<T>& memory) {
-    bind(buffer, std::span<T>(memory.data(), memory.size()));
+    bind_memory(buffer, scalar_of<T>, std::as_writable_bytes(std::span<T>(memory.data(), memory.size())),
+                memory.written());
   }
   /// A buffer of one element.
   template <class T>
   requires std::is_arithmetic_v<T>
   void bind(std::string_view buffer, T& element) { bind(buffer, std::span<T>(&element, 1)); }
-  /// Binds memory of any element type, records among them; only the size is checked.
-  void bind_bytes(std::string_view buffer, std::span<std::byte> memory);
+  /// Binds memory of any element type, records among them; only the size is checked. `written` as for SharedArray.
+  void bind_bytes(std::string_view buffer, std::span<std::byte> memory, Written written = Written::often);
 
   /// Sets a varying parameter for the runs that follow. Local. Uniform ones must be set alike on all ranks, before the
   /// same run, which compares them between neighbours: it throws PlanError KP-A002 where two differ.
@@ -160,7 +169,7 @@ class Executable {
   friend class PlanCache;
   struct State;
   explicit Executable(std::unique_ptr<State> state);
-  void bind_memory(std::string_view buffer, Scalar type, std::byte* memory, std::size_t bytes);
+  void bind_memory(std::string_view buffer, Scalar type, std::span<std::byte> memory, Written written);
   std::unique_ptr<State> state_;
 };
 
@@ -178,9 +187,9 @@ class Engine {
   /// Memory for buffers, see SharedArray. Local. Cost: pages, set aside at once where other processes of the node can
   /// read them. Throws TransportError KP-T006 where there is not so much.
   template <class T>
-  SharedArray<T> allocate(std::size_t count) {
+  SharedArray<T> allocate(std::size_t count, Written written = Written::often) {
     if (count > SIZE_MAX / 4 / sizeof(T)) throw std::bad_alloc();
-    return {allocate_bytes(count * sizeof(T)), count};
+    return {allocate_bytes(count * sizeof(T)), count, written};
   }
 
   /// Registers an operator that plans declare as {"native": true}. Local; every rank does it before it compiles such a

@@ -89,14 +89,15 @@ PlanBuilder with_buffers(const std::string& name) {
   return builder;
 }
 
-std::shared_ptr<BoundPlans> bound_plans(const Team& pair, Ends& ends) {
+/// The memory is what the engine has allocated where it is of the same transport.
+std::shared_ptr<BoundPlans> bound_plans(std::shared_ptr<transport::Transport> transport, Ends& ends) {
   PlanBuilder echo = with_buffers("echo");
   echo.communicate("there", "got[:]@1 <<= given[:]@0");
   echo.communicate("back", "got[:]@0 <<= got[:]@1");
   PlanBuilder both = with_buffers("both-ways");
   both.communicate("exchange", "got[:]@1 - r <<= given[:]@r where r in world");
   const Values values{{"n", ends.out.size_bytes()}};
-  Engine engine(transport::mpi(pair.comm));
+  Engine engine(std::move(transport));
   Executable there_and_back = engine.compile(echo.build(), values), exchange = engine.compile(both.build(), values);
   for (Executable* e : {&there_and_back, &exchange}) {
     e->bind("given", ends.out.as<std::uint8_t>());
@@ -118,8 +119,12 @@ std::vector<Path> kplan_paths(const Team& pair, const std::vector<Route>& routes
     add(route, ", channel", Way::copied);
     if (route.is_in_place) add(route, ", channel, in place", Way::in_place);
   }
-  auto plans = bound_plans(pair, ends);
-  out.push_back({"kplan, plan", [plans] { plans->echo.run(); }, [plans] { plans->both_ways.run(); }});
+  const auto add_plans = [&](const std::string& name, std::shared_ptr<transport::Transport> transport) {
+    auto plans = bound_plans(std::move(transport), ends);
+    out.push_back({name, [plans] { plans->echo.run(); }, [plans] { plans->both_ways.run(); }});
+  };
+  add_plans("kplan, plan", transport::mpi(pair.comm));
+  add_plans("kplan, plan, allocated", pair.transport);
   return out;
 }
 

@@ -51,7 +51,7 @@ std::string rate(const std::vector<Result>& rows) {
 
 std::vector<Result> measure(const Team& pair, const std::vector<Route>& routes, const Options& options,
                             std::size_t bytes, double seconds, CacheFlush& flush) {
-  Ends ends(bytes);
+  Ends ends(pair, bytes);
   std::vector<Path> paths = kplan_paths(pair, routes, ends);
   for (Path& p : other_paths(pair, ends)) paths.push_back(std::move(p));
   std::erase_if(paths, [&](const Path& p) { return !options.wants_method(p.name); });

@@ -29,7 +29,7 @@ class Persistent {
  public:
   Persistent(const Team& pair, Ends& ends, bool is_copied)
       : ends_(ends), rank_(pair.rank), bytes_(ends.out.size_bytes()), is_copied_(is_copied) {
-    if (is_copied) buffers_ = std::make_unique<Ends>(bytes_);
+    if (is_copied) buffers_ = std::make_unique<Ends>(pair, bytes_);
     const auto count = static_cast<int>(bytes_);
     const int peer = 1 - rank_;
     Ends& wire = is_copied ? *buffers_ : ends;

@@ -13,10 +13,11 @@
 
 namespace kplan::bench {
 
-/// What all paths of one size work on: a rank sends `out` and receives into `in`.
+/// What all paths of one size work on: a rank sends `out` and receives into `in`. Memory of the team's transport.
 struct Ends {
   AlignedMemory out, in;
-  explicit Ends(std::size_t bytes) : out(bytes), in(bytes) {}
+  Ends(const Team& team, std::size_t bytes)
+      : out(team.transport->allocate(bytes), bytes), in(team.transport->allocate(bytes), bytes) {}
 };
 
 struct Path {
@@ -39,7 +40,8 @@ struct Route {
 std::vector<Route> routes(Team& pair);
 
 /// Collective over a team of two ranks. On each route, slots of channels, filled and emptied by copies; on the first
-/// one and on libfabric also regions sent in place; on the first one also a compiled plan over bound buffers.
+/// one and on libfabric also regions sent in place; on the first one also a compiled plan over bound buffers, once as
+/// from any memory and once as from memory that the engine has allocated.
 std::vector<Path> kplan_paths(const Team& pair, const std::vector<Route>& routes, Ends& ends);
 
 /// Blocking and persistent messages of MPI, the latter also through buffers as packing would have it, and the copy of

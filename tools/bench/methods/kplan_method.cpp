@@ -19,7 +19,8 @@ struct Runner {
   Runner(const Team& team, const Plan& plan, const Values& values, const Bindings& bindings,
          std::function<void(Executable&)> f, Lending lending)
       : engine(engine_of(team, lending)), executable(engine.compile(plan, values)), before(std::move(f)) {
-    for (const auto& [name, memory] : bindings) executable.bind_bytes(name, memory);
+    const Written written = lending == Lending::if_written_seldom ? Written::seldom : Written::often;
+    for (const auto& [name, memory] : bindings) executable.bind_bytes(name, memory, written);
   }
   void run() {
     if (before) before(executable);
@@ -44,8 +45,11 @@ Bindings bindings_of(const Exchange& exchange, const std::vector<std::string>& n
 
 Method kplan_method(const Team& team, Plan plan, Values values, Bindings bindings,
                     std::function<void(Executable&)> before, Lending lending) {
-  return method_of<Runner>(lending == Lending::on ? "kplan, allocated" : "kplan", team, std::move(plan),
-                           std::move(values), std::move(bindings), std::move(before), lending);
+  const char* const name = lending == Lending::off                ? "kplan"
+                           : lending == Lending::if_written_often ? "kplan, allocated"
+                                                                  : "kplan, allocated, seldom written";
+  return method_of<Runner>(name, team, std::move(plan), std::move(values), std::move(bindings), std::move(before),
+                           lending);
 }
 
 }  // namespace kplan::bench

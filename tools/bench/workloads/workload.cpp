@@ -14,7 +14,7 @@ Case case_of(Exchange exchange, Planned planned, int block) {
   out.fill = [e = out.exchange](unsigned seed) { fill(*e, seed); };
   out.difference = [e = out.exchange](unsigned seed) { return difference(*e, seed); };
   const Bindings bindings = bindings_of(*out.exchange, out.planned->names);
-  for (const Lending lending : {Lending::off, Lending::on})
+  for (const Lending lending : {Lending::off, Lending::if_written_often, Lending::if_written_seldom})
     out.methods.push_back(
         kplan_method(out.exchange->team, out.planned->plan, out.planned->values, bindings, nullptr, lending));
   for (Method& m : alternatives(*out.exchange, block)) out.methods.push_back(std::move(m));
