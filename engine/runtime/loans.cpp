@@ -5,7 +5,6 @@
 
 #include "engine/analysis/word_stream.hpp"
 #include "engine/lower/joined_ends.hpp"
-#include "engine/runtime/program.hpp"
 
 namespace kplan {
 
@@ -126,18 +125,18 @@ std::vector<std::byte> OutgoingLoan::description(const Message& m) const {
   return bytes;
 }
 
-IncomingLoan::IncomingLoan(const Program& program, const StatementSchedule& s, const Message& m,
-                           const std::byte* description)
+IncomingLoan::IncomingLoan(const BoundPlan& bound, const StatementSchedule& s, const Message& m,
+                           const std::byte* description, jit::Wait wait)
     : description_(description) {
   try {
-    make_calls(program, s, m);
+    make_calls(bound, s, m, wait);
   } catch (const std::exception&) {
     is_usable_ = false;  // the message comes packed, then
   }
 }
 
-void IncomingLoan::make_calls(const Program& program, const StatementSchedule& s, const Message& m) {
-  const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
+void IncomingLoan::make_calls(const BoundPlan& bound, const StatementSchedule& s, const Message& m, jit::Wait wait) {
+  const Statement& statement = bound.model->statements[static_cast<std::size_t>(s.statement)];
   std::size_t bytes = 0;
   std::memcpy(&bytes, description_, sizeof bytes);
   std::span<const std::byte> rest(description_ + sizeof bytes, bytes);
@@ -155,7 +154,7 @@ void IncomingLoan::make_calls(const Program& program, const StatementSchedule& s
   const auto ends = join_ends(statement, std::move(from), m.transfers);
   if (!ends) return;
   SpecTable table;
-  Lowering lowering(program.bound, s, table, Literals::shapes);
+  Lowering lowering(bound, s, table, Literals::shapes);
   std::vector<KernelCall> calls;
   for (const auto& [source, place] : *ends) {
     calls.push_back(lowering.move(source, place));
@@ -164,13 +163,13 @@ void IncomingLoan::make_calls(const Program& program, const StatementSchedule& s
     // The source is the other rank's memory, whose address comes with each message.
     calls.back().streams.at(1).kind = StreamKind::message;
   }
-  const std::vector<jit::Kernel> kernels = jit::Compiler::instance().compile(table.specs(), program.wait_for_code);
+  const std::vector<jit::Kernel> kernels = jit::Compiler::instance().compile(table.specs(), wait);
   for (KernelCall& call : calls) {
     const auto spec = static_cast<std::size_t>(call.spec);
     if (call.spec < 0) calls_.emplace_back(std::move(call), jit::Kernel(), nullptr);
     else calls_.emplace_back(std::move(call), kernels[spec], &table.specs()[spec]);
   }
-  set_varying(program.bound.state.parameters);
+  set_varying(bound.state.parameters);
   is_usable_ = true;
 }
 

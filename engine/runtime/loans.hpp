@@ -13,8 +13,6 @@
 
 namespace kplan {
 
-struct Program;
-
 /// The cache lines that a rank writes in one phase of a run.
 class WrittenLines {
  public:
@@ -77,7 +75,8 @@ class OutgoingLoan {
 class IncomingLoan {
  public:
   /// Makes the kernels for what is described. It is not usable where that fails.
-  IncomingLoan(const Program& program, const StatementSchedule& s, const Message& m, const std::byte* description);
+  IncomingLoan(const BoundPlan& bound, const StatementSchedule& s, const Message& m, const std::byte* description,
+               jit::Wait wait);
 
   const std::byte* description() const { return description_; }
   bool is_usable() const { return is_usable_; }
@@ -86,7 +85,7 @@ class IncomingLoan {
   const ReadyCall* apply(std::span<const std::byte* const> regions, const std::vector<BoundMemory>& memory);
 
  private:
-  void make_calls(const Program& program, const StatementSchedule& s, const Message& m);
+  void make_calls(const BoundPlan& bound, const StatementSchedule& s, const Message& m, jit::Wait wait);
 
   const std::byte* description_;
   bool is_usable_ = false;

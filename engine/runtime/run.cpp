@@ -347,7 +347,7 @@ bool Runner::take_lent(StatementProgram& s, IncomingMessage& m, std::span<const 
   if (!m.loan || m.loan->description() != regions.back()) {
     const StatementSchedule& schedule = program_.schedule.statements[static_cast<std::size_t>(s.statement)];
     const auto message = std::ranges::find(schedule.receives, m.peer, &Message::peer);
-    m.loan = std::make_unique<IncomingLoan>(program_, schedule, *message, regions.back());
+    m.loan = std::make_unique<IncomingLoan>(program_.bound, schedule, *message, regions.back(), program_.wait_for_code);
   }
   if (!m.loan->is_usable()) {
     m.channel->decline(m.next);
