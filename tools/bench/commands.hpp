@@ -8,6 +8,7 @@ namespace kplan::bench {
 
 int patterns(const Team& world, const Options& options);
 int kernels(const Team& world, const Options& options);
+int setup(const Team& world, const Options& options);
 int ladder(const Team& world, const Options& options);
 
 }  // namespace kplan::bench

@@ -49,6 +49,8 @@ ParsedOptions parse_options(int argc, char** argv) {
   add_command(app, options, "patterns", "exchanges between ranks: kplan and every alternative, under mpirun");
   add_command(app, options, "kernels", "packing, unpacking and reducing in one process, beside plain loops");
   add_command(app, options, "ladder", "latency and bandwidth by size for each path between two ranks");
+  add_command(app, options, "setup",
+              "what it takes to make an exchange ready: kplan and every alternative, under mpirun");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

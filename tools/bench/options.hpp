@@ -8,7 +8,7 @@
 namespace kplan::bench {
 
 struct Options {
-  std::string command;  ///< patterns, kernels, ladder
+  std::string command;  ///< patterns, kernels, ladder, setup
   std::string json_file, plot_file;
   std::optional<double> seconds;  ///< for all that is measured together
   std::string only = ".*", methods = ".*";

@@ -116,7 +116,15 @@ Case sum(const Team& team, const Ghosts& g) {
   return case_of(std::move(e), {builder.build(), values, {"x0"}});
 }
 
+Ghosts ghosts_of(const Team& team, Order order, std::int64_t entries) {
+  return {order, entries / (team.size - 1), (4 * entries + 31) / 32 * 32};
+}
+
 }  // namespace
+
+Case ghost_gather(const Team& team, std::int64_t entries, bool is_sorted) {
+  return gather(team, {ghosts_of(team, is_sorted ? Order::sorted : Order::shuffled, entries)});
+}
 
 void add_ghosts(std::vector<Workload>& to) {
   const std::pair<std::string, Order> orders[] = {
@@ -124,9 +132,7 @@ void add_ghosts(std::vector<Workload>& to) {
   for (const std::int64_t entries : {100, 10000, 1000000})
     for (const auto& [name, order] : orders) {
       const std::string text = std::to_string(entries) + " entries, " + name;
-      const auto lists = [=](const Team& team) {
-        return Ghosts{order, entries / (team.size - 1), (4 * entries + 31) / 32 * 32};
-      };
+      const auto lists = [=](const Team& team) { return ghosts_of(team, order, entries); };
       to.push_back({"ghost gather, " + text, {}, [=](const Team& team) { return gather(team, {lists(team)}); }});
       to.push_back({"ghost sum, " + text, {}, [=](const Team& team) { return sum(team, lists(team)); }});
     }

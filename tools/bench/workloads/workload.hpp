@@ -38,6 +38,9 @@ std::vector<Workload> all_workloads();
 /// `block`: elements that always go together. Collective over nobody, so that a team may be imagined.
 Case case_of(Exchange exchange, Planned planned, int block = 1);
 
+/// The ghost gather of so many entries from the other ranks together.
+Case ghost_gather(const Team& team, std::int64_t entries, bool is_sorted);
+
 // The families, one file each.
 void add_kanor(std::vector<Workload>& to);
 void add_halos(std::vector<Workload>& to);
