@@ -1,6 +1,8 @@
-// The waiting time that the environment sets, and what a build without MPI answers.
+// What the environment sets, and what a build without MPI answers.
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <optional>
+#include <string>
 
 #include "kplan/transport.hpp"
 
@@ -9,11 +11,23 @@ using kplan::transport::timeout_from_environment;
 
 namespace {
 
-struct Variable {
-  explicit Variable(const char* value) { setenv("KPLAN_TIMEOUT", value, 1); }
-  ~Variable() { unsetenv("KPLAN_TIMEOUT"); }
+/// Sets a variable while it lives, and puts back what it was.
+class Variable {
+ public:
+  explicit Variable(const char* value, const char* name = "KPLAN_TIMEOUT") : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, value, 1);
+  }
+  ~Variable() {
+    if (before_) setenv(name_, before_->c_str(), 1);
+    else unsetenv(name_);
+  }
   Variable(const Variable&) = delete;
   Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
 };
 
 }  // namespace
@@ -35,6 +49,36 @@ TEST_CASE("a KPLAN_TIMEOUT that is no number of seconds above 0 is refused and q
     CHECK_THROWS_WITH(timeout_from_environment(),
                       Catch::Contains("KPLAN_TIMEOUT is `" + std::string(value) + "`") && Catch::Contains("[KP-E001]"));
   }
+}
+
+TEST_CASE("numbers of bytes are decimal numbers up to 2^30, and 0 for never") {
+  using namespace kplan::transport;
+  const std::pair<const char*, std::size_t (*)()> numbers[] = {{"KPLAN_PIECE_BYTES", piece_bytes_from_environment},
+                                                               {"KPLAN_LEND_BYTES", lend_bytes_from_environment},
+                                                               {"KPLAN_LEND_SPREAD", lend_spread_from_environment}};
+  for (const auto& [name, read] : numbers) {
+    CHECK((Variable("0", name), read()) == 0);
+    CHECK((Variable("77", name), read()) == 77);
+    CHECK((Variable("1073741824", name), read()) == 1073741824);
+    for (const char* value : {"", "-1", " 5", "5k", "1.5", "0x10", "1073741825", "99999999999999999999"}) {
+      const Variable variable(value, name);
+      CAPTURE(name, value);
+      CHECK_THROWS_AS(read(), kplan::PlanError);
+      CHECK_THROWS_WITH(read(),
+                        Catch::Contains(std::string(name) + " is `" + value + "`") && Catch::Contains("[KP-E007]"));
+    }
+  }
+}
+
+TEST_CASE("the transport's collective operations are used by themselves, always or never") {
+  using namespace kplan::transport;
+  const char* const name = "KPLAN_COLLECTIVES";
+  CHECK((Variable("auto", name), native_collectives_from_environment()) == NativeCollectives::where_faster);
+  CHECK((Variable("native", name), native_collectives_from_environment()) == NativeCollectives::wherever_possible);
+  CHECK((Variable("off", name), native_collectives_from_environment()) == NativeCollectives::off);
+  const Variable variable("on", name);
+  CHECK_THROWS_WITH(native_collectives_from_environment(),
+                    Catch::Contains("KPLAN_COLLECTIVES is `on`") && Catch::Contains("[KP-E008]"));
 }
 
 TEST_CASE("a build without MPI says so when its world is asked for") {
