@@ -114,15 +114,26 @@ bool OutgoingLoan::lend(transport::Channel& channel, std::uint64_t seq, const st
   return channel.lend(seq, regions_);
 }
 
-std::vector<std::byte> OutgoingLoan::description(const Message& m) const {
+std::shared_ptr<std::byte> describe(const std::vector<std::pair<OutgoingLoan*, const Message*>>& loans,
+                                    transport::Transport& transport) {
   std::vector<std::byte> bytes;
-  WordWriter out(bytes);
-  out.word(static_cast<std::int64_t>(m.transfers.size()));
-  for (const Transfer& t : m.transfers) {
-    out.word(t.reduction);
-    out.piece(t.piece);
+  std::vector<std::size_t> begins;
+  for (const auto& [loan, message] : loans) {
+    std::vector<std::byte> elements;
+    WordWriter out(elements);
+    out.word(static_cast<std::int64_t>(message->transfers.size()));
+    for (const Transfer& t : message->transfers) {
+      out.word(t.reduction);
+      out.piece(t.piece);
+    }
+    begins.push_back(bytes.size());
+    WordWriter(bytes).word(static_cast<std::int64_t>(elements.size()));
+    bytes.insert(bytes.end(), elements.begin(), elements.end());
   }
-  return bytes;
+  auto memory = transport.allocate(bytes.size());
+  std::ranges::copy(bytes, memory.get());
+  for (std::size_t k = 0; k < loans.size(); ++k) loans[k].first->set_description(memory.get() + begins[k]);
+  return memory;
 }
 
 IncomingLoan::IncomingLoan(const BoundPlan& bound, const StatementSchedule& s, const Message& m,

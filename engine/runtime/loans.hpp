@@ -4,8 +4,10 @@
 // them make the message; the receiver makes its kernels when it first sees that, and declines what it cannot use.
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/runtime/ready_call.hpp"
@@ -57,9 +59,8 @@ class OutgoingLoan {
   }
   void note_read() { taken_back_ = 0; }
 
-  /// What tells the receiver which elements are meant, as bytes.
-  std::vector<std::byte> description(const Message& m) const;
-  void describe(const std::byte* description) { description_ = description; }
+  /// What tells the receiver which elements are meant; see describe().
+  void set_description(const std::byte* description) { description_ = description; }
   bool is_described() const { return description_ != nullptr; }
 
  private:
@@ -70,6 +71,11 @@ class OutgoingLoan {
   bool is_possible_ = false;
   unsigned taken_back_ = 0, runs_to_pack_ = 0;
 };
+
+/// Writes down which elements the messages are of, in memory that receivers can read. The loans need it as long as they
+/// are used. Throws TransportError where there is no such memory.
+std::shared_ptr<std::byte> describe(const std::vector<std::pair<OutgoingLoan*, const Message*>>& loans,
+                                    transport::Transport& transport);
 
 /// The receiving end, once a message was lent.
 class IncomingLoan {

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "plans/evaluate.hpp"
+#include "engine/runtime/zero_divisor.hpp"
 
 namespace kplan {
 
@@ -94,37 +94,8 @@ void Runner::note_zero_divisor(int statement, const ReadyCall& call, bool is_val
   std::string message =
       fmt::format("plan {}, statement {}: a divisor is zero in {} on rank {}, run {}", plan.name, s.name,
                   is_value ? "a value" : fmt::format("operator `{}`", r.operator_name), program_.schedule.rank, run_);
-  if (is_value && !s.is_pull) message += zero_divisor_environment(s, r);
+  if (is_value && !s.is_pull) message += zero_divisor_environment(program_.bound, memory_, s, r);
   failure_ = std::make_exception_ptr(RunError("KP-R001", message));
-}
-
-/// Which environment: by evaluating them one by one, as the reference does.
-std::string Runner::zero_divisor_environment(const Statement& s, const Reduction& r) const {
-  RankState state = in_group(program_.bound, s).state;
-  for (std::size_t b = 0; b < memory_.size(); ++b)
-    if (memory_[b].base) state.contents[b] = memory_[b].base;
-  std::string out;
-  try {
-    for_each_environment(s, state, [&](const std::vector<ScalarValue>& variables) {
-      EvaluationContext context{.state = &state, .variables = variables.data()};
-      if (evaluate_index(*r.sender, context) != state.rank) return true;
-      std::map<const Expr*, std::vector<std::int64_t>> selections;
-      std::size_t count = 1;
-      for (const Expr* e : elements_read(*r.value))
-        count = std::max(count, (selections[e] = select(*e, context)).size());
-      context.selections = &selections;
-      try {
-        for (context.position = 0; context.position < count; ++context.position) evaluate(*r.value, context);
-      } catch (const EvaluationFault&) {
-        out = " when " + environment_text(s, variables, static_cast<int>(variables.size()));
-        return false;
-      }
-      return true;
-    });
-  } catch (const EvaluationFault&) {
-    // The message without its environment still says what is wrong.
-  }
-  return out;
 }
 
 void Runner::begin(const std::vector<int>& phase) {
@@ -206,28 +177,16 @@ void Runner::note_lent(int number, OutgoingMessage& m) {
 /// Which messages can be lent from where the buffers lie now; their receivers are told which elements they are of.
 void Runner::look_at_bindings() {
   are_bindings_new_ = false;
-  std::vector<std::pair<OutgoingMessage*, std::vector<std::byte>>> described;
-  std::size_t bytes = 0;
+  std::vector<std::pair<OutgoingLoan*, const Message*>> loans;
   for (StatementProgram& s : program_.statements)
     for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
-      OutgoingMessage& m = s.outgoing[k];
-      if (!m.loan) continue;
-      m.loan->look_at(memory_, *transport_);
-      if (!m.loan->is_possible() || m.loan->is_described()) continue;
-      const StatementSchedule& schedule = program_.schedule.statements[static_cast<std::size_t>(s.statement)];
-      described.emplace_back(&m, m.loan->description(schedule.sends[k]));
-      bytes += sizeof(std::size_t) + described.back().second.size();
+      OutgoingLoan* const loan = s.outgoing[k].loan.get();
+      if (!loan) continue;
+      loan->look_at(memory_, *transport_);
+      if (loan->is_possible() && !loan->is_described())
+        loans.emplace_back(loan, &program_.schedule.statements[static_cast<std::size_t>(s.statement)].sends[k]);
     }
-  if (described.empty()) return;
-  program_.descriptions.push_back(transport_->allocate(bytes));
-  std::byte* to = program_.descriptions.back().get();
-  for (const auto& [message, description] : described) {
-    message->loan->describe(to);
-    const std::size_t size = description.size();
-    std::memcpy(to, &size, sizeof size);
-    std::memcpy(to + sizeof size, description.data(), size);
-    to += sizeof size + size;
-  }
+  if (!loans.empty()) program_.descriptions.push_back(describe(loans, *transport_));
 }
 
 /// Moves what is on its way to receivers as far as it goes now.

@@ -60,7 +60,6 @@ class Runner {
   bool take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions);
   void apply(StatementProgram& s, IncomingMessage& m, std::byte* message);
   void note_zero_divisor(int statement, const ReadyCall& call, bool is_value);
-  std::string zero_divisor_environment(const Statement& s, const Reduction& r) const;
   RunContext context();
   static Wait coming(const IncomingMessage& m);
   static Wait taking(const OutgoingMessage& m);
