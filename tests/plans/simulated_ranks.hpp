@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -75,5 +76,16 @@ class SimulatedRanks {
   Plan plan_;
   std::vector<ReferenceRank> world_;
 };
+
+/// `count` numbers from `first` on.
+inline std::vector<double> numbers(int count, double first) {
+  std::vector<double> out(static_cast<std::size_t>(count));
+  std::iota(out.begin(), out.end(), first);
+  return out;
+}
+
+/// Two buffers with an element for each rank.
+inline const std::string two_f64 =
+    R"("buffers": {"A": {"type": "f64", "shape": ["size"]}, "B": {"type": "f64", "shape": ["size"]}})";
 
 }  // namespace kplan::test
