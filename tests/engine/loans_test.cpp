@@ -3,9 +3,10 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "kplan/kplan.hpp"
+#include "tests/engine/two_ranks.hpp"
 
 using namespace kplan;
+using tests::holds_on_both;
 
 namespace {
 
@@ -47,16 +48,6 @@ Executable compiled(Engine& engine, const char* name, Arrays& arrays) {
   Executable out = engine.compile(two_arrays(name), {{"n", count}});
   arrays.bind_to(out);
   return out;
-}
-
-/// Runs `body` on two ranks; whether it was true on both.
-bool holds_on_both(const std::function<bool(Engine&)>& body) {
-  std::vector<char> right(2);
-  transport::run_local(2, [&](std::shared_ptr<transport::Transport> transport) {
-    Engine engine(std::move(transport));
-    right[static_cast<std::size_t>(engine.rank())] = body(engine);
-  });
-  return right == std::vector<char>{1, 1};
 }
 
 }  // namespace
