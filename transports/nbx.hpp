@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kplan/transport.hpp"
+#include "transports/in_flight.hpp"
 
 namespace kplan::transport {
 
@@ -49,27 +50,6 @@ class Mail {
 
   /// Appends the ranks that have not taken a letter, whose letter is arriving, or whose step in the barrier is awaited.
   virtual void name_awaited(std::vector<int>& ranks) const = 0;
-};
-
-/// Something that other ranks may need to be moved on while its own rank waits for something else.
-class InFlight {
- public:
-  /// Moves it as far as it goes without blocking. May take itself off the list that it is on.
-  virtual void move_on() = 0;
-
- protected:
-  ~InFlight() = default;
-};
-
-/// What is in flight on a transport.
-class InFlightList {
- public:
-  void add(InFlight& exchange) { exchanges_.push_back(&exchange); }
-  void remove(InFlight& exchange);
-  void move_on();
-
- private:
-  std::vector<InFlight*> exchanges_;
 };
 
 class Nbx final : public SparseExchange, private InFlight {

@@ -70,7 +70,7 @@ void Correspondent::claim_received() const {
       const ReceivedLetter& came = received[taken++];
       claim(came.from == from, "letters are in the order of their senders");
       claim(came.bytes.size() == letter.bytes, "a letter has its length");
-      claim(reinterpret_cast<std::uintptr_t>(came.bytes.data()) % 64 == 0, "a letter is aligned");
+      claim(reinterpret_cast<std::uintptr_t>(came.bytes.data()) % 16 == 0, "a letter is aligned");
       claim_filled(came.bytes.data(), letter.bytes, mail_.seed, i);
     }
   }

@@ -31,7 +31,7 @@ bool shares_cores(MPI_Comm comm) {
   return is_oversubscribed(ranks);
 }
 
-class MpiTransport final : public Transport {
+class MpiTransport final : public Backend {
  public:
   explicit MpiTransport(std::shared_ptr<World> world)
       : world_(std::move(world)), is_oversubscribed_(shares_cores(world_->comm())) {}
@@ -44,6 +44,7 @@ class MpiTransport final : public Transport {
   std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) override;
   bool has_collectives() const override { return true; }
   std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override;
+  const std::shared_ptr<InFlightList>& in_flight() const override { return world_->in_flight(); }
   void progress() override { world_->drive(); }
   void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
   std::optional<int> dead() override { return std::nullopt; }  // MPI tells of no death
@@ -143,7 +144,7 @@ std::unique_ptr<Collective> MpiTransport::open_collective(const CollectiveSpec& 
 
 }  // namespace
 
-std::shared_ptr<Transport> make_transport(MPI_Comm comm, Limits limits, std::shared_ptr<Session> session) {
+std::shared_ptr<Backend> make_transport(MPI_Comm comm, Limits limits, std::shared_ptr<Session> session) {
   if (!is_mpi_up())
     throw PlanError(codes::bad_comm,
                     "MPI is not initialised, or finalised already; make the transport between MPI_Init "

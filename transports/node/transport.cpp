@@ -1,8 +1,10 @@
 // How it works: `open` splits the channels. Those to other nodes are opened by the base transport; for the others, each
 // sender makes one segment for all its rings of this call, and the receivers map it. Waits of a rank that has channels
-// of both kinds must move the base transport too: its peers may be waiting for that.
+// of both kinds must move the base transport too: its peers may be waiting for that. Sparse exchanges are the base
+// transport's unless all ranks are here and are few.
 #include "transports/node/transport.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -11,6 +13,7 @@
 #include "transports/matching.hpp"
 #include "transports/node/allocations.hpp"
 #include "transports/pause.hpp"
+#include "transports/shared/exchange.hpp"
 #include "transports/shared/ring.hpp"
 
 namespace kplan::transport::node_path {
@@ -43,7 +46,7 @@ T take(std::string_view& in) {
 
 class NodeTransport final : public Transport {
  public:
-  NodeTransport(std::shared_ptr<Transport> base, std::shared_ptr<Neighbours> neighbours)
+  NodeTransport(std::shared_ptr<Backend> base, std::shared_ptr<Neighbours> neighbours)
       : base_(std::move(base)),
         neighbours_(std::move(neighbours)),
         allocations_(std::make_shared<Allocations>(neighbours_)),
@@ -64,10 +67,7 @@ class NodeTransport final : public Transport {
     return base_->allgather(mine, deadline);
   }
   std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
-  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) override {
-    moves_base_ = true;
-    return base_->open_exchange(deadline);
-  }
+  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) override;
   bool has_collectives() const override { return base_->has_collectives(); }
   std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override {
     moves_base_ = true;
@@ -76,6 +76,7 @@ class NodeTransport final : public Transport {
   void progress() override {
     // The base transport has its turn also when nothing of ours is on it: others may wait for what only it moves.
     if (moves_base_ || ++turns_ % turns_of_base == 0) base_->progress();
+    else base_->in_flight()->move_on();
   }
   void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
   std::optional<int> dead() override {
@@ -87,7 +88,7 @@ class NodeTransport final : public Transport {
   }
 
  private:
-  std::shared_ptr<Transport> base_;
+  std::shared_ptr<Backend> base_;
   std::shared_ptr<Neighbours> neighbours_;
   std::shared_ptr<Allocations> allocations_;
   static constexpr unsigned turns_of_base = 32;
@@ -161,9 +162,50 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
   return out;
 }
 
+std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point deadline) {
+  constexpr int most_ranks = 32;
+  if (size() > most_ranks || neighbours_->count() < size()) {
+    moves_base_ = true;
+    return base_->open_exchange(deadline);
+  }
+  const auto ranks = static_cast<std::size_t>(size());
+  const std::size_t chunk_bytes = (std::size_t{4} << 20) / std::max<std::size_t>(ranks, 4) - sizeof(Chunk);
+  const std::size_t stride = pipe_bytes(chunk_bytes);
+  Card mine;
+  std::string problem;
+  std::shared_ptr<Segment> segment;
+  try {
+    segment = Segment::create(mine.bytes = ranks * stride);
+    mine.file = segment->file();
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  agree(*this, problem, deadline);
+  std::string card;
+  append(card, mine);
+  const auto cards = allgather(card, deadline);
+  Pipes pipes{std::vector<PipeMemory>(ranks), std::vector<PipeMemory>(ranks), chunk_bytes};
+  try {
+    for (int peer = 0; peer < size(); ++peer) {
+      if (peer == rank()) continue;
+      const auto p = static_cast<std::size_t>(peer);
+      std::string_view theirs = cards[p];
+      const Card where = take<Card>(theirs);
+      const auto mapped = Segment::open(neighbours_->process(peer), static_cast<int>(where.file), where.bytes);
+      pipes.outgoing[p] = {segment, segment->data() + p * stride};
+      pipes.incoming[p] = {mapped, mapped->data() + static_cast<std::size_t>(rank()) * stride};
+    }
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  agree(*this, problem, deadline);  // everything is mapped: the files can be closed
+  segment->close_file();
+  return shared_exchange(rank(), std::move(pipes), base_->in_flight());
+}
+
 }  // namespace
 
-std::shared_ptr<Transport> with_node_path(std::shared_ptr<Transport> base) {
+std::shared_ptr<Transport> with_node_path(std::shared_ptr<Backend> base) {
   const Clock::time_point deadline = Clock::now() + timeout_from_environment();
   if (!node_path_from_environment() || base->size() == 1) return base;
   auto neighbours = std::make_shared<Neighbours>(*base, deadline);

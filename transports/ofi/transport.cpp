@@ -18,7 +18,7 @@ namespace kplan::transport {
 namespace ofi_backend {
 namespace {
 
-class OfiTransport final : public Transport {
+class OfiTransport final : public Backend {
  public:
   explicit OfiTransport(std::shared_ptr<World> world)
       : world_(std::move(world)), is_oversubscribed_(transport::is_oversubscribed(world_->neighbours())) {}
@@ -32,6 +32,7 @@ class OfiTransport final : public Transport {
     require_usable();
     return sparse_exchange(world_);
   }
+  const std::shared_ptr<InFlightList>& in_flight() const override { return world_->mailboxes().in_flight(); }
   void progress() override { world_->progress(); }
   void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
   std::optional<int> dead() override { return world_->dead(); }
@@ -122,7 +123,7 @@ std::vector<std::unique_ptr<Channel>> OfiTransport::open(std::span<const Channel
 
 }  // namespace
 
-std::shared_ptr<Transport> make_transport(std::unique_ptr<control::Member> member, Limits limits,
+std::shared_ptr<Backend> make_transport(std::unique_ptr<control::Member> member, Limits limits,
                                           Clock::time_point deadline) {
   return std::make_shared<OfiTransport>(std::make_shared<World>(std::move(member), limits, deadline));
 }

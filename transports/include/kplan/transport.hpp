@@ -91,7 +91,7 @@ struct OutgoingLetter {
 /// One message of a sparse exchange that has come.
 struct ReceivedLetter {
   int from = 0;
-  std::span<const std::byte> bytes;  ///< aligned to 64
+  std::span<const std::byte> bytes;  ///< aligned to 16
 };
 
 /// Dynamic sparse exchange (NBX: Hoefler, Siebert, Lumsdaine, PPoPP 2010; Kanor, figure 3): every rank sends messages
@@ -101,14 +101,19 @@ struct ReceivedLetter {
 /// progress() and collective calls move all of them, so ranks may wait for them in different orders. Destroying it
 /// gives up what is in flight, locally; letters that are not known to be sent by then must stay as long as the
 /// transport. Exchanges that look alike allocate nothing after the first few. Cost of one, on a rank: one message a
-/// letter; for unknown sources also log2(size) empty ones, or one atomic count where ranks share memory. Memory: what
-/// this object had in flight at the most. Errors: TransportError, after which the object cannot be used.
+/// letter; for unknown sources also log2(size) empty ones, or one atomic count between threads, or an empty one to each
+/// other rank where all share memory and are at most 32. Memory: what this object had in flight at the most. Errors: TransportError, after which the object cannot be used.
 class SparseExchange {
  public:
   virtual ~SparseExchange() = default;
   SparseExchange() = default;
   SparseExchange(const SparseExchange&) = delete;
   SparseExchange& operator=(const SparseExchange&) = delete;
+
+  /// Memory in which a letter of that many bytes can be built, aligned to 16, so that begin() need not copy it if it is
+  /// given as it lies there: for the only letter to a rank in the next exchange. Null where there is none. Call it while
+  /// it is_complete().
+  virtual std::byte* room(int, std::size_t) { return nullptr; }
 
   /// Begins the next exchange in which nobody knows who sends to it. Collective, does not block. The letters' bytes
   /// must stay unchanged until is_complete(); the span itself is read at once. Ends nowhere before all have begun it.
@@ -190,7 +195,7 @@ class Transport {
                                                      Clock::time_point deadline) = 0;
 
   /// Collective: makes one sparse exchange object. Cheap: no connection is opened for it, and nobody is waited for,
-  /// except in mpi when the tags of a communicator are used up.
+  /// except in mpi when the tags of a communicator are used up, and where few ranks share memory.
   virtual std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) = 0;
 
   /// Whether there are collective operations of the transport's own.

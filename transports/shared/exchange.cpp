@@ -1,0 +1,257 @@
+// How it works: a letter that fits in a chunk and is the last from its sender is read where it lies, until the next
+// begin; others are put together in memory of their own. A rank that has begun exchange n + 1 has got what every other
+// one sent in n, and so all have begun n and handed back what they had of n - 1: two slots always do for letters that
+// fit. Only where receivers know their sources can a sender find both in use: then the letter waits as a copy.
+#include "transports/shared/exchange.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "transports/letter.hpp"
+
+namespace kplan::transport {
+namespace {
+
+struct Outgoing {
+  explicit Outgoing(PipeSender p) : pipe(std::move(p)) {}
+  PipeSender pipe;
+  LetterList waiting;                             ///< copies that go before all others
+  std::size_t waiting_sent = 0;                   ///< bytes of the first of them
+  std::size_t next = 0, end = 0, sent_bytes = 0;  ///< letters of the exchange under way, and of the next one
+  bool is_done = true;
+};
+
+struct Incoming {
+  explicit Incoming(PipeReceiver p) : pipe(std::move(p)) {}
+  PipeReceiver pipe;
+  LetterPtr letter;  ///< that is coming in chunks
+  std::size_t come_bytes = 0;
+  bool is_kept = false;  ///< the last chunk, where it lies
+  bool has_ended = true;
+};
+
+class SharedExchange final : public SparseExchange, private InFlight {
+ public:
+  SharedExchange(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight);
+  ~SharedExchange() override { in_flight_->remove(*this); }
+
+  std::byte* room(int to, std::size_t bytes) override;
+  void begin(std::span<const OutgoingLetter> letters) override;
+  void begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) override;
+  bool is_complete() override;
+  std::span<const ReceivedLetter> received() const override { return received_; }
+  std::vector<int> waits_for() const override;
+
+ private:
+  void start(std::span<const OutgoingLetter> letters);
+  void keep_own(const OutgoingLetter& letter);
+  void push(Outgoing& to);
+  bool push_waiting(Outgoing& to);
+  void pull(int from);
+  bool take(int from, Chunk& chunk);
+  void move();
+  void move_on() override {
+    if (!std::exchange(was_asked_, false)) move();
+  }
+  Outgoing& outgoing(int rank) { return outgoing_[static_cast<std::size_t>(rank)]; }
+
+  int rank_;
+  std::size_t chunk_bytes_;
+  std::shared_ptr<InFlightList> in_flight_;
+  std::vector<Outgoing> outgoing_;
+  std::vector<Incoming> incoming_;
+  std::vector<OutgoingLetter> letters_;  ///< by receiver
+  std::vector<ReceivedLetter> received_;
+  LetterList kept_;  ///< letters of received_ that do not lie in a pipe
+  LetterPool pool_;
+  bool is_complete_ = true, is_listed_ = false, knows_sources_ = false;
+  bool was_asked_ = false;  ///< since it was last moved on
+};
+
+SharedExchange::SharedExchange(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight)
+    : rank_(rank), chunk_bytes_(pipes.chunk_bytes), in_flight_(std::move(in_flight)) {
+  for (PipeMemory& p : pipes.outgoing) outgoing_.emplace_back(PipeSender(std::move(p), chunk_bytes_));
+  for (PipeMemory& p : pipes.incoming) incoming_.emplace_back(PipeReceiver(std::move(p), chunk_bytes_));
+}
+
+std::byte* SharedExchange::room(int to, std::size_t bytes) {
+  if (to == rank_ || bytes > chunk_bytes_) return nullptr;
+  Outgoing& o = outgoing(to);
+  if (!o.waiting.is_empty()) return nullptr;
+  Chunk* const chunk = o.pipe.free();
+  return chunk ? chunk->data() : nullptr;
+}
+
+void SharedExchange::begin(std::span<const OutgoingLetter> letters) {
+  knows_sources_ = false;
+  for (std::size_t r = 0; r < outgoing_.size(); ++r)
+    incoming_[r].has_ended = outgoing_[r].is_done = r == static_cast<std::size_t>(rank_);
+  start(letters);
+}
+
+void SharedExchange::begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) {
+  knows_sources_ = true;
+  for (std::size_t r = 0; r < outgoing_.size(); ++r) incoming_[r].has_ended = outgoing_[r].is_done = true;
+  for (const int r : sources) incoming_[static_cast<std::size_t>(r)].has_ended = r == rank_;
+  for (const OutgoingLetter& letter : letters) outgoing(letter.to).is_done = letter.to == rank_;
+  start(letters);
+}
+
+void SharedExchange::start(std::span<const OutgoingLetter> letters) {
+  assert(is_complete_);
+  received_.clear();
+  while (LetterPtr letter = kept_.pop()) pool_.give(std::move(letter));
+  for (Incoming& i : incoming_)
+    if (std::exchange(i.is_kept, false)) i.pipe.release();
+  letters_.assign(letters.begin(), letters.end());
+  const auto is_before = [](const OutgoingLetter& a, const OutgoingLetter& b) { return a.to < b.to; };
+  if (!std::is_sorted(letters_.begin(), letters_.end(), is_before))
+    std::stable_sort(letters_.begin(), letters_.end(), is_before);
+  for (std::size_t next = 0, r = 0; r < outgoing_.size(); ++r) {
+    Outgoing& o = outgoing_[r];
+    o.next = next;
+    while (next < letters_.size() && letters_[next].to == static_cast<int>(r)) ++next;
+    o.end = next;
+    o.sent_bytes = 0;
+    if (static_cast<int>(r) == rank_)
+      for (std::size_t k = o.next; k < o.end; ++k) keep_own(letters_[k]);
+    else push(o);
+  }
+  is_complete_ = false;
+  if (!std::exchange(is_listed_, true)) in_flight_->add(*this);
+}
+
+void SharedExchange::keep_own(const OutgoingLetter& letter) {
+  LetterPtr copy = pool_.take(letter.bytes.size());
+  if (!letter.bytes.empty()) std::memcpy(copy->data(), letter.bytes.data(), letter.bytes.size());
+  copy->from = rank_;
+  received_.push_back(copy->view());
+  kept_.push(std::move(copy));
+}
+
+/// Sends the copies that wait; whether all have gone.
+bool SharedExchange::push_waiting(Outgoing& o) {
+  while (LetterPtr letter = o.waiting.pop()) {
+    Chunk* const chunk = o.pipe.free();
+    if (!chunk) {
+      o.waiting.push_front(std::move(letter));
+      return false;
+    }
+    chunk->letter_bytes = chunk->bytes = letter->bytes;
+    std::memcpy(chunk->data(), letter->data(), letter->bytes);
+    chunk->has_letter = chunk->is_last = 1;
+    o.pipe.put();
+    pool_.give(std::move(letter));
+  }
+  return true;
+}
+
+/// Sends as much as there is room for.
+void SharedExchange::push(Outgoing& o) {
+  bool can_put = push_waiting(o);
+  while (!o.is_done) {
+    Chunk* const chunk = can_put ? o.pipe.free() : nullptr;
+    if (!chunk) {
+      const bool waits_as_copy = knows_sources_ && o.sent_bytes == 0 && letters_[o.next].bytes.size() <= chunk_bytes_;
+      if (!waits_as_copy) return;
+      const std::span<const std::byte> bytes = letters_[o.next].bytes;
+      LetterPtr copy = pool_.take(bytes.size());
+      if (!bytes.empty()) std::memcpy(copy->data(), bytes.data(), bytes.size());
+      o.waiting.push(std::move(copy));
+      can_put = false;
+      o.is_done = ++o.next == o.end;
+      continue;
+    }
+    chunk->has_letter = o.next < o.end ? 1 : 0;
+    chunk->is_last = 1;
+    if (o.next < o.end) {
+      const std::span<const std::byte> bytes = letters_[o.next].bytes;
+      const std::size_t count = std::min(chunk_bytes_, bytes.size() - o.sent_bytes);
+      const std::byte* const from = bytes.data() + o.sent_bytes;
+      chunk->letter_bytes = bytes.size();
+      chunk->bytes = count;
+      if (count > 0 && from != chunk->data()) std::memcpy(chunk->data(), from, count);
+      o.sent_bytes += count;
+      if (o.sent_bytes == bytes.size()) {
+        o.sent_bytes = 0;
+        ++o.next;
+      }
+      chunk->is_last = o.next == o.end ? 1 : 0;
+    }
+    o.is_done = chunk->is_last != 0;
+    o.pipe.put();
+  }
+}
+
+void SharedExchange::pull(int from) {
+  Incoming& i = incoming_[static_cast<std::size_t>(from)];
+  while (!i.has_ended) {
+    Chunk* const chunk = i.pipe.arrived();
+    if (!chunk) return;
+    i.has_ended = chunk->is_last != 0;
+    i.is_kept = take(from, *chunk);
+    i.pipe.take();
+    if (!i.is_kept) i.pipe.release();
+  }
+}
+
+/// Takes what a chunk holds; whether it must stay where it is.
+bool SharedExchange::take(int from, Chunk& chunk) {
+  if (chunk.has_letter == 0) return false;
+  Incoming& i = incoming_[static_cast<std::size_t>(from)];
+  if (chunk.is_last != 0 && chunk.bytes == chunk.letter_bytes) {
+    received_.push_back({from, {chunk.data(), chunk.bytes}});
+    return true;
+  }
+  if (!i.letter) {
+    i.letter = pool_.take(chunk.letter_bytes);
+    i.letter->from = from;
+    i.come_bytes = 0;
+  }
+  std::memcpy(i.letter->data() + i.come_bytes, chunk.data(), chunk.bytes);
+  i.come_bytes += chunk.bytes;
+  if (i.come_bytes < i.letter->bytes) return false;
+  received_.push_back(i.letter->view());
+  kept_.push(std::move(i.letter));
+  return false;
+}
+
+void SharedExchange::move() {
+  bool is_at_end = true, has_waiting = false;
+  for (std::size_t r = 0; r < outgoing_.size(); ++r) {
+    if (static_cast<int>(r) == rank_) continue;
+    Outgoing& o = outgoing_[r];
+    if (!o.is_done || !o.waiting.is_empty()) push(o);
+    if (!incoming_[r].has_ended) pull(static_cast<int>(r));
+    is_at_end = is_at_end && o.is_done && incoming_[r].has_ended;
+    has_waiting = has_waiting || !o.waiting.is_empty();
+  }
+  if (!is_complete_ && is_at_end) {
+    order_by_sender(received_);
+    is_complete_ = true;
+  }
+  if (is_complete_ && !has_waiting && std::exchange(is_listed_, false)) in_flight_->remove(*this);
+}
+
+bool SharedExchange::is_complete() {
+  if (is_complete_) return true;
+  was_asked_ = true;
+  move();
+  return is_complete_;
+}
+
+std::vector<int> SharedExchange::waits_for() const {
+  std::vector<int> out;
+  for (std::size_t r = 0; r < outgoing_.size() && !is_complete_; ++r)
+    if (!outgoing_[r].is_done || !incoming_[r].has_ended) out.push_back(static_cast<int>(r));
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<SparseExchange> shared_exchange(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight) {
+  return std::make_unique<SharedExchange>(rank, std::move(pipes), std::move(in_flight));
+}
+
+}  // namespace kplan::transport

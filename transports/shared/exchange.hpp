@@ -1,0 +1,21 @@
+#pragma once
+// Sparse exchanges between few ranks that all share memory: a pipe for each two of them, through which every rank tells
+// every other in each exchange what it sends, if anything. Nobody has to find out when it has ended.
+
+#include <vector>
+
+#include "kplan/transport.hpp"
+#include "transports/in_flight.hpp"
+#include "transports/shared/pipe.hpp"
+
+namespace kplan::transport {
+
+/// The pipes of one rank, by rank; its own place is not used.
+struct Pipes {
+  std::vector<PipeMemory> outgoing, incoming;
+  std::size_t chunk_bytes = 0;  ///< the same on all ranks
+};
+
+std::unique_ptr<SparseExchange> shared_exchange(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight);
+
+}  // namespace kplan::transport

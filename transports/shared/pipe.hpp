@@ -1,0 +1,71 @@
+#pragma once
+// A pipe from one rank to another with which it shares memory: letters, in chunks, one after the other. Two slots: the
+// receiver may keep one chunk where it lies while the next comes. A chunk begins on the line that says it is there.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace kplan::transport {
+
+/// What stands before the bytes of a chunk.
+struct alignas(32) Chunk {
+  std::atomic<std::uint64_t> word;  ///< one more than the number of the chunk that lies here
+  std::uint64_t letter_bytes;       ///< of the whole letter
+  std::uint64_t bytes;              ///< of it in this chunk
+  std::uint32_t has_letter;         ///< 0: there is none, this only ends the exchange
+  std::uint32_t is_last;            ///< in its exchange from this sender
+
+  std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+/// The memory of one pipe, all zeros before it is used, aligned to 64; kept alive by its owner.
+struct PipeMemory {
+  std::shared_ptr<void> owner;
+  std::byte* base = nullptr;
+};
+
+/// Bytes of memory that a pipe takes, a multiple of 64.
+std::size_t pipe_bytes(std::size_t chunk_bytes);
+
+class PipeEnd {
+ protected:
+  PipeEnd(PipeMemory memory, std::size_t chunk_bytes);
+  Chunk& chunk(std::uint64_t number) const;
+  std::atomic<std::uint64_t>& released() const;
+
+  static constexpr std::uint64_t slots = 2;
+
+ private:
+  PipeMemory memory_;
+  std::size_t slot_bytes_;
+};
+
+class PipeSender : PipeEnd {
+ public:
+  PipeSender(PipeMemory memory, std::size_t chunk_bytes) : PipeEnd(std::move(memory), chunk_bytes) {}
+  /// Where to put the next chunk; null while both slots are in use.
+  Chunk* free();
+  /// Sends what lies in free().
+  void put();
+
+ private:
+  std::uint64_t next_ = 0, released_ = 0;
+};
+
+class PipeReceiver : PipeEnd {
+ public:
+  PipeReceiver(PipeMemory memory, std::size_t chunk_bytes) : PipeEnd(std::move(memory), chunk_bytes) {}
+  /// The next chunk, if it has come.
+  Chunk* arrived();
+  /// Goes on to the one after it.
+  void take() { ++next_; }
+  /// Hands back the slots of all that was taken.
+  void release();
+
+ private:
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace kplan::transport
