@@ -10,6 +10,10 @@ namespace {
 
 using Column = std::vector<std::int64_t>;
 
+bool is_constant(const ExprPtr& e, std::int64_t value) {
+  return !e || (e->kind == ExprKind::constant && e->value.as_integer() == value);
+}
+
 template <class T>
 void load_all(const std::byte* contents, std::size_t element_bytes, Column& offsets) {
   for (std::int64_t& at : offsets) {
@@ -56,6 +60,16 @@ bool divide(Column& out, const Column& b, bool wants_remainder) {
   return true;
 }
 
+/// offsets += index * stride; false where an index is outside the extent.
+bool add_offsets(const Column& index, std::int64_t extent, std::int64_t stride, Column& offsets) {
+  bool is_outside = false;
+  for (std::size_t k = 0; k < index.size(); ++k) {
+    is_outside |= static_cast<std::uint64_t>(index[k]) >= static_cast<std::uint64_t>(extent);
+    offsets[k] += static_cast<std::int64_t>(static_cast<std::uint64_t>(index[k]) * static_cast<std::uint64_t>(stride));
+  }
+  return !is_outside;
+}
+
 }  // namespace
 
 void Block::clear(std::size_t variables) {
@@ -64,6 +78,12 @@ void Block::clear(std::size_t variables) {
     columns->resize(variables);
     for (auto& column : *columns) column.clear();
   }
+}
+
+ColumnEvaluator::Scratch::Scratch(ColumnEvaluator& owner)
+    : owner_(owner),
+      column_(owner.used_ < owner.scratch_.size() ? owner.scratch_[owner.used_] : owner.scratch_.emplace_back()) {
+  ++owner.used_;
 }
 
 ColumnEvaluator::ColumnEvaluator(const Statement& s, const RankState& state)
@@ -103,21 +123,79 @@ void ColumnEvaluator::select_elements(const Expr& e, const Block& block, Column&
   }
 }
 
+bool names_runs(const PlanModel& plan, const Expr& e) {
+  const Buffer& buffer = plan.buffers[static_cast<std::size_t>(e.id)];
+  const auto slice = std::ranges::find_if(e.subscripts, &Subscript::is_slice);
+  const bool is_one = e.subscripts.empty() ? buffer.shape.empty() : slice == e.subscripts.end();
+  if (is_one) return true;
+  if (!buffer.strides.empty()) return false;
+  return e.subscripts.empty() || (slice + 1 == e.subscripts.end() && is_constant(slice->step, 1));
+}
+
+void ColumnEvaluator::select_runs(const Expr& e, const Block& block, Column& firsts, Column& counts) {
+  if (fast_runs(e, block, firsts, counts)) return;
+  const Layout& layout = state_.layouts[static_cast<std::size_t>(e.id)];
+  firsts.assign(block.count, 0);
+  counts.assign(block.count, 1);
+  for (std::size_t row = 0; row < block.count; ++row) {
+    try {
+      const std::vector<SubscriptRange> ranges = subscript_ranges(e, context_at(block, row));
+      for (std::size_t d = 0; d < ranges.size(); ++d) {
+        firsts[row] += ranges[d].first * layout.strides[d];
+        counts[row] *= ranges[d].count;
+      }
+    } catch (const EvaluationFault& f) {
+      throw BlockFault{f, row};
+    }
+  }
+}
+
+bool ColumnEvaluator::fast_runs(const Expr& e, const Block& block, Column& firsts, Column& counts) {
+  const Layout& layout = state_.layouts[static_cast<std::size_t>(e.id)];
+  if (e.subscripts.empty()) {
+    firsts.assign(block.count, 0);
+    counts.assign(block.count, layout.element_count);
+    return true;
+  }
+  if (!e.subscripts.back().is_slice) {
+    counts.assign(block.count, 1);
+    return fast_offsets(e, block, firsts);
+  }
+  const Subscript& last = e.subscripts.back();
+  const std::int64_t extent = layout.shape.back();
+  if (last.lo) {
+    if (!fast(*last.lo, block, firsts)) return false;
+  } else {
+    firsts.assign(block.count, 0);
+  }
+  if (last.hi) {
+    if (!fast(*last.hi, block, counts)) return false;
+  } else {
+    counts.assign(block.count, extent);
+  }
+  bool is_plain = true;
+  for (std::size_t k = 0; k < block.count; ++k) {
+    is_plain = is_plain && firsts[k] >= 0 && counts[k] >= firsts[k] && counts[k] <= extent;
+    counts[k] -= firsts[k];
+  }
+  if (!is_plain) return false;
+  const Scratch index(*this);
+  for (std::size_t d = 0; d + 1 < e.subscripts.size(); ++d) {
+    if (!fast(*e.subscripts[d].lo, block, *index) || !add_offsets(*index, layout.shape[d], layout.strides[d], firsts))
+      return false;
+  }
+  return true;
+}
+
 bool ColumnEvaluator::fast_offsets(const Expr& e, const Block& block, Column& out) {
   const Layout& layout = state_.layouts[static_cast<std::size_t>(e.id)];
   if (e.subscripts.size() != layout.shape.size()) return false;
   out.assign(block.count, 0);
-  Column index;
+  const Scratch index(*this);
   for (std::size_t d = 0; d < layout.shape.size(); ++d) {
-    if (e.subscripts[d].is_slice || !fast(*e.subscripts[d].lo, block, index)) return false;
-    const auto extent = static_cast<std::uint64_t>(layout.shape[d]);
-    bool is_outside = false;
-    for (std::size_t k = 0; k < block.count; ++k) {
-      is_outside |= static_cast<std::uint64_t>(index[k]) >= extent;
-      out[k] += static_cast<std::int64_t>(static_cast<std::uint64_t>(index[k]) *
-                                          static_cast<std::uint64_t>(layout.strides[d]));
-      if (is_outside) return false;
-    }
+    if (e.subscripts[d].is_slice || !fast(*e.subscripts[d].lo, block, *index) ||
+        !add_offsets(*index, layout.shape[d], layout.strides[d], out))
+      return false;
   }
   return true;
 }
@@ -139,18 +217,18 @@ bool ColumnEvaluator::fast(const Expr& e, const Block& block, Column& out) {
     }
     case ExprKind::logical_and:
     case ExprKind::logical_or: {
-      Column right;
-      if (!fast(*e.operands[0], block, out) || !fast(*e.operands[1], block, right)) return false;
-      if (e.kind == ExprKind::logical_and) map(out, right, [](auto a, auto b) { return a & b; });
-      else map(out, right, [](auto a, auto b) { return a | b; });
+      const Scratch right(*this);
+      if (!fast(*e.operands[0], block, out) || !fast(*e.operands[1], block, *right)) return false;
+      if (e.kind == ExprKind::logical_and) map(out, *right, [](auto a, auto b) { return a & b; });
+      else map(out, *right, [](auto a, auto b) { return a | b; });
       return true;
     }
     case ExprKind::conditional: {
-      Column condition, other;
-      if (!fast(*e.operands[0], block, condition) || !fast(*e.operands[1], block, out) ||
-          !fast(*e.operands[2], block, other))
+      const Scratch condition(*this), other(*this);
+      if (!fast(*e.operands[0], block, *condition) || !fast(*e.operands[1], block, out) ||
+          !fast(*e.operands[2], block, *other))
         return false;
-      for (std::size_t k = 0; k < out.size(); ++k) out[k] = condition[k] != 0 ? out[k] : other[k];
+      for (std::size_t k = 0; k < out.size(); ++k) out[k] = (*condition)[k] != 0 ? out[k] : (*other)[k];
       return true;
     }
     case ExprKind::operation: return fast_operation(e, block, out);
@@ -169,7 +247,8 @@ bool ColumnEvaluator::fast_operation(const Expr& e, const Block& block, Column& 
   }
   const bool is_plain = e.operands.size() == 2 && a.type == Scalar::i64 && e.operands[1]->type == Scalar::i64;
   if (!is_plain || (e.type == Scalar::i64 && !e.is_index)) return false;
-  Column b;
+  const Scratch second(*this);
+  Column& b = *second;
   if (!fast(a, block, out) || !fast(*e.operands[1], block, b)) return false;
   switch (e.operation) {
     case Operation::add:

@@ -4,6 +4,7 @@
 // and faults are those of plans/evaluate.hpp.
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "plans/evaluate.hpp"
@@ -40,15 +41,39 @@ class ColumnEvaluator {
   EvaluationContext context_at(const Block& block, std::size_t row);
   /// Offsets in elements of a reference to one element (no slice) in every environment. Throws BlockFault.
   void select_elements(const Expr& e, const Block& block, std::vector<std::int64_t>& out);
+  /// The same for one that names_runs: the first element, and how many follow each other. Throws BlockFault.
+  void select_runs(const Expr& e, const Block& block, std::vector<std::int64_t>& firsts,
+                   std::vector<std::int64_t>& counts);
 
  private:
-  bool fast(const Expr& e, const Block& block, std::vector<std::int64_t>& out);
-  bool fast_operation(const Expr& e, const Block& block, std::vector<std::int64_t>& out);
-  bool fast_offsets(const Expr& e, const Block& block, std::vector<std::int64_t>& out);
+  using Column = std::vector<std::int64_t>;
+  /// A column to calculate with, whose memory is used again.
+  class Scratch {
+   public:
+    explicit Scratch(ColumnEvaluator& owner);
+    ~Scratch() { --owner_.used_; }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    Column& operator*() const { return column_; }
+
+   private:
+    ColumnEvaluator& owner_;
+    Column& column_;
+  };
+  bool fast(const Expr& e, const Block& block, Column& out);
+  bool fast_operation(const Expr& e, const Block& block, Column& out);
+  bool fast_offsets(const Expr& e, const Block& block, Column& out);
+  bool fast_runs(const Expr& e, const Block& block, Column& firsts, Column& counts);
 
   const Statement& s_;
   const RankState& state_;
   std::vector<ScalarValue> variables_;
+  std::deque<Column> scratch_;
+  std::size_t used_ = 0;
 };
+
+/// Whether all elements that the reference names follow each other, in every environment and on every rank, as its form
+/// shows: one element, a slice by ones of the last dimension, or a whole buffer.
+bool names_runs(const PlanModel& plan, const Expr& e);
 
 }  // namespace kplan

@@ -76,9 +76,8 @@ void Enumeration::expand(std::size_t clause, Block& block, const std::function<v
              c.span},
             0};
       if (c.kind == ClauseKind::filter) {
-        std::vector<std::int64_t> keep;
-        columns_.evaluate_integers(*c.expression, block, keep);
-        keep_rows(block, keep);
+        columns_.evaluate_integers(*c.expression, block, keep_);
+        keep_rows(block, keep_);
       } else if (c.kind == ClauseKind::binding) {
         bind(c, block);
       }
@@ -105,7 +104,7 @@ void Enumeration::bind(const Clause& c, Block& block) {
 void Enumeration::generate(std::size_t clause, const Block& block, const std::function<void(Block&)>& f) {
   const Clause& c = s_.clauses[clause];
   const auto v = static_cast<std::size_t>(c.variable);
-  Block next;
+  Block& next = blocks_[clause];
   next.clear(s_.variables.size());
   for (std::size_t row = 0; row < block.count; ++row) {
     std::optional<SetValues> set;
@@ -145,14 +144,29 @@ void Enumeration::generate(std::size_t clause, const Block& block, const std::fu
 std::vector<Enumeration::ByPeer> Enumeration::lists(const std::vector<std::vector<TrackSource>>& own,
                                                     const std::vector<std::vector<TrackSource>>& notice) {
   std::vector<ByPeer> out(s_.reductions.size());
-  Block all;
+  each_decided([&](std::size_t k, const Block& block, const std::vector<std::int64_t>& peers) {
+    add_block(block, peers, own[k], notice[k], out[k]);
+  });
+  return out;
+}
+
+void Enumeration::each_decided(
+    const std::function<void(std::size_t, const Block&, const std::vector<std::int64_t>&)>& f) {
+  steps_ = 0;
+  Block& all = blocks_.back();
   all.clear(s_.variables.size());
   all.count = 1;
   expand(0, all, [&](Block& block) {
-    for (std::size_t k = 0; k < out.size(); ++k)
-      guarded(s_.clauses.size(), block, [&] { add_block(s_.reductions[k], block, own[k], notice[k], out[k]); });
+    for (std::size_t k = 0; k < s_.reductions.size(); ++k) {
+      const Reduction& r = s_.reductions[k];
+      Block* decided = &block;
+      if ((s_.is_pull ? *r.receiver : *r.sender).kind != ExprKind::rank) *(decided = &decided_) = block;
+      guarded(s_.clauses.size(), *decided, [&] {
+        find_peers(r, *decided, peers_);
+        if (decided->count > 0) f(k, *decided, peers_);
+      });
+    }
   });
-  return out;
 }
 
 void Enumeration::check_ranks(const Expr& e, const std::vector<std::int64_t>& ranks, const char* what,
@@ -162,25 +176,27 @@ void Enumeration::check_ranks(const Expr& e, const std::vector<std::int64_t>& ra
       throw BlockFault{rank_outside_group(what, ranks[row], bound_.state.size, e.span), row};
 }
 
-void Enumeration::add_block(const Reduction& r, Block block, const std::vector<TrackSource>& own,
-                            const std::vector<TrackSource>& notice, ByPeer& out) {
+void Enumeration::find_peers(const Reduction& r, Block& block, std::vector<std::int64_t>& peers) {
   const Expr &decider = s_.is_pull ? *r.receiver : *r.sender, &other = s_.is_pull ? *r.sender : *r.receiver;
-  std::vector<std::int64_t> ranks;
   if (decider.kind != ExprKind::rank) {
-    columns_.evaluate_integers(decider, block, ranks);
-    check_ranks(decider, ranks, s_.is_pull ? "receiver" : "sender", block);
-    for (std::int64_t& rank : ranks) rank = rank == bound_.state.rank;
-    keep_rows(block, ranks);
+    columns_.evaluate_integers(decider, block, peers);
+    check_ranks(decider, peers, s_.is_pull ? "receiver" : "sender", block);
+    for (std::int64_t& rank : peers) rank = rank == bound_.state.rank;
+    keep_rows(block, peers);
   }
-  columns_.evaluate_integers(other, block, ranks);
-  check_ranks(other, ranks, s_.is_pull ? "sender" : "receiver", block);
+  columns_.evaluate_integers(other, block, peers);
+  check_ranks(other, peers, s_.is_pull ? "sender" : "receiver", block);
+}
+
+void Enumeration::add_block(const Block& block, const std::vector<std::int64_t>& peers,
+                            const std::vector<TrackSource>& own, const std::vector<TrackSource>& notice, ByPeer& out) {
   TrackColumns elements(columns_, block, own, bound_.state.layouts),
       environments(columns_, block, notice, bound_.state.layouts);
   Lists* last = nullptr;
   std::int64_t last_peer = -1;
   for (std::size_t row = 0; row < block.count; ++row) {
-    if (ranks[row] != last_peer) {
-      last_peer = ranks[row];
+    if (peers[row] != last_peer) {
+      last_peer = peers[row];
       last = &out[last_peer];
       last->own.resize(own.size());
       last->notice.resize(notice.size());

@@ -18,7 +18,9 @@ bool hangs_on_contents(const Statement& s);
 
 class Enumeration {
  public:
-  Enumeration(const BoundPlan& bound, const Statement& s) : bound_(bound), s_(s), columns_(s, bound.state) {}
+  /// May be used again after `bound` has got other values.
+  Enumeration(const BoundPlan& bound, const Statement& s)
+      : bound_(bound), s_(s), columns_(s, bound.state), blocks_(s.clauses.size() + 1) {}
 
   /// The environments in which this rank decides (as sender of a push, or receiver of a pull), by peer.
   struct Lists {
@@ -33,11 +35,17 @@ class Enumeration {
   std::vector<ByPeer> lists(const std::vector<std::vector<TrackSource>>& own,
                             const std::vector<std::vector<TrackSource>>& notice);
 
+  /// Calls f(reduction, block, peers) for blocks of environments in which this rank decides, in order, with the rank at
+  /// the other end of each. BlockFaults that f throws become errors, and all errors are as those of lists().
+  void each_decided(const std::function<void(std::size_t, const Block&, const std::vector<std::int64_t>&)>& f);
+  ColumnEvaluator& columns() { return columns_; }
+
  private:
   void expand(std::size_t clause, Block& block, const std::function<void(Block&)>& f);
   void generate(std::size_t clause, const Block& block, const std::function<void(Block&)>& f);
   void bind(const Clause& c, Block& block);
-  void add_block(const Reduction& r, Block block, const std::vector<TrackSource>& own,
+  void find_peers(const Reduction& r, Block& block, std::vector<std::int64_t>& peers);
+  void add_block(const Block& block, const std::vector<std::int64_t>& peers, const std::vector<TrackSource>& own,
                  const std::vector<TrackSource>& notice, ByPeer& out);
   void check_ranks(const Expr& e, const std::vector<std::int64_t>& ranks, const char* what, const Block& block);
   /// Calls f() and turns its faults into errors; variables of the clauses before `clause` are known.
@@ -47,6 +55,9 @@ class Enumeration {
   const BoundPlan& bound_;
   const Statement& s_;
   ColumnEvaluator columns_;
+  std::vector<Block> blocks_;  ///< that each clause makes; of the last: the one they begin with
+  Block decided_;
+  std::vector<std::int64_t> keep_, peers_;
   std::int64_t steps_ = 0;
 };
 

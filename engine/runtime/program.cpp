@@ -131,6 +131,22 @@ StatementProgram make_statement_program(const BoundPlan& bound, const StatementS
                          jit::Compiler::instance().compile(table.specs(), jit::Wait::not_at_all), operators);
 }
 
+ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int reduction) {
+  const Reduction& r = bound.model->statements[statement].reductions[static_cast<std::size_t>(reduction)];
+  StatementSchedule schedule;
+  schedule.statement = static_cast<int>(statement);
+  schedule.rank = bound.state.rank;
+  schedule.size = bound.state.size;
+  const auto element_bytes = static_cast<std::int64_t>(r.place->element_bytes),
+             value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
+  const Piece piece{2, {}, {{{0, element_bytes}, {}}, {{0, value_bytes}, {}}}};
+  SpecTable table;
+  KernelCall call = Lowering(bound, schedule, table, Literals::innermost)
+                        .unpack({reduction, piece, r.is_assign, /*is_injective=*/false});
+  const std::vector<jit::Kernel> kernels = jit::Compiler::instance().compile(table.specs(), jit::Wait::not_at_all);
+  return {std::move(call), kernels.at(0), &table.specs()[0]};
+}
+
 namespace {
 
 transport::CollectiveSpec collective_spec(const StatementSchedule& s) {

@@ -73,6 +73,9 @@ Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operato
 StatementProgram make_statement_program(const BoundPlan& bound, const StatementSchedule& schedule,
                                         const NativeOperators& operators);
 
+/// The call that applies a reduction to single elements, for ReadyCall::run_listed. For operators of plans.
+ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int reduction);
+
 /// The kernel calls of one statement without their code, for listings.
 struct LoweredStatement {
   struct Calls {

@@ -106,6 +106,16 @@ std::uint64_t ReadyCall::operator()(const std::vector<BoundMemory>& memory, std:
   return kernel_(arguments);
 }
 
+std::uint64_t ReadyCall::run_listed(const std::vector<BoundMemory>& memory, std::byte* message,
+                                    std::span<const std::int64_t> places) {
+  set_bases(memory, message, 0);
+  lists_[0] = places.data();
+  const jit::KernelArguments arguments{
+      bases_.data(),       lists_.data(), std::ssize(places), call_.extents.data(), call_.strides_bytes.data(),
+      call_.scalars.data()};
+  return kernel_(arguments);
+}
+
 std::uint64_t ReadyCall::run_units(const std::vector<BoundMemory>& memory, std::byte* bytes, std::int64_t first,
                                    std::int64_t end) {
   const std::int64_t skipped = first * units_->unit_bytes;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/lower/kernel_call.hpp"
@@ -23,6 +24,10 @@ class ReadyCall {
   /// Runs it on the memory; `message` is the message's first byte. Returns 0, or 1 + the number of an iteration with a
   /// zero divisor.
   std::uint64_t operator()(const std::vector<BoundMemory>& memory, std::byte* message);
+  /// The same for other elements: those at `places`, in bytes from the start of the buffer of stream 0, the only one
+  /// with a list, one after the other in the message.
+  std::uint64_t run_listed(const std::vector<BoundMemory>& memory, std::byte* message,
+                           std::span<const std::int64_t> places);
   void set_varying(const std::vector<ScalarValue>& parameters);
   const KernelCall& call() const { return call_; }
   bool is_compiled() const { return call_.spec < 0 || kernel_.is_compiled(); }

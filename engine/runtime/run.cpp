@@ -25,10 +25,10 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   under_way_.reserve(messages);
   lent_.reserve(messages);
   for (const StatementSchedule& s : program_.schedule.statements)
-    varying_.push_back(s.knowledge.is_varying ? std::make_unique<VaryingStatement>(
-                                                    *program_.bound.model, static_cast<std::size_t>(s.statement),
-                                                    *transport_, Clock::now() + timeout_)
-                                              : nullptr);
+    varying_.push_back(s.knowledge.is_varying
+                           ? std::make_unique<VaryingStatement>(program_.bound, static_cast<std::size_t>(s.statement),
+                                                                *transport_, Clock::now() + timeout_)
+                           : nullptr);
 }
 
 RunContext Runner::context() {

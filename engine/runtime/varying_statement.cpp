@@ -1,5 +1,6 @@
 // How it works: every letter has a header, perhaps a notice (the where-bound values that the other end needs) and
-// perhaps the message itself. A rank that fails tells all others in place of what it would have sent, and takes part
+// perhaps the message itself; statements of plain form have letters of rows instead (row_statement.hpp). A rank that
+// fails tells all others in place of what it would have sent, and takes part
 // to the end. Nothing is written before everything has been read.
 #include "engine/runtime/varying_statement.hpp"
 
@@ -55,19 +56,41 @@ std::exception_ptr failure_in(std::span<const std::byte> letter, int rank) {
   return decode_failure({reinterpret_cast<const char*>(letter.data()), letter.size()}, rank);
 }
 
-/// Of the varying values that must be the same on all ranks: parameters, and the contents that decide this pattern.
-std::uint64_t hash_of_uniform(const BoundPlan& bound, const Statement& s) {
+}  // namespace
+
+VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, transport::Transport& transport,
+                                   transport::Clock::time_point deadline)
+    : statement_(bound.model->statements[number]),
+      number_(number),
+      rank_(transport.rank()),
+      size_(transport.size()),
+      is_told_(is_told(infer_knowledge(*bound.model, statement_))),
+      first_(transport.open_exchange(deadline)) {
   const PlanModel& plan = *bound.model;
-  std::uint64_t out = 0;
+  if (is_pull_told()) second_ = transport.open_exchange(deadline);
+  if (takes_part(bound, statement_)) rows_ = RowStatement::of(in_group(bound, statement_), number);
+  for (const int b : touched_by(plan, statement_).reads) {
+    const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
+    if (buffer.is_uniform && buffer.is_varying) uniform_buffers_.push_back(b);
+  }
   for (std::size_t p = 0; p < plan.parameters.size(); ++p)
     if (plan.parameters[p].is_uniform && plan.parameters[p].is_varying)
-      out = mixed(mixed(out, bound.state.parameters[p].bits[0]), bound.state.parameters[p].bits[1]);
-  for (const int b : touched_by(plan, s).reads) {
+      uniform_parameters_.push_back(static_cast<int>(p));
+}
+
+/// Of the varying values that must be the same on all ranks: parameters, and the contents that decide this pattern.
+std::uint64_t VaryingStatement::hash_of_uniform(const BoundPlan& bound) const {
+  std::uint64_t out = 0;
+  for (const int p : uniform_parameters_) {
+    const ScalarValue& value = bound.state.parameters[static_cast<std::size_t>(p)];
+    out = mixed(mixed(out, value.bits[0]), value.bits[1]);
+  }
+  for (const int b : uniform_buffers_) {
     const auto n = static_cast<std::size_t>(b);
-    const Buffer& buffer = plan.buffers[n];
-    if (!buffer.is_uniform || !buffer.is_varying || !bound.state.contents[n]) continue;
     const std::byte* at = bound.state.contents[n];
-    const std::size_t bytes = static_cast<std::size_t>(bound.state.layouts[n].extent) * buffer.type.size_bytes;
+    if (!at) continue;
+    const std::size_t bytes =
+        static_cast<std::size_t>(bound.state.layouts[n].extent) * bound.model->buffers[n].type.size_bytes;
     for (std::size_t k = 0; k < bytes; k += 8) {
       std::uint64_t word = 0;
       std::memcpy(&word, at + k, std::min<std::size_t>(8, bytes - k));
@@ -75,19 +98,6 @@ std::uint64_t hash_of_uniform(const BoundPlan& bound, const Statement& s) {
     }
   }
   return out;
-}
-
-}  // namespace
-
-VaryingStatement::VaryingStatement(const PlanModel& plan, std::size_t number, transport::Transport& transport,
-                                   transport::Clock::time_point deadline)
-    : statement_(plan.statements[number]),
-      number_(number),
-      rank_(transport.rank()),
-      size_(transport.size()),
-      is_told_(is_told(infer_knowledge(plan, statement_))),
-      first_(transport.open_exchange(deadline)) {
-  if (is_pull_told()) second_ = transport.open_exchange(deadline);
 }
 
 std::int64_t VaryingStatement::number_of(std::int64_t world_rank) const {
@@ -102,9 +112,16 @@ void VaryingStatement::begin(const RunContext& context) {
   arrived_.clear();
   letters_.clear();
   asked_.clear();
+  is_by_rows_ = false;
   stage_ = Stage::asking;
   try {
-    uniform_hash_ = hash_of_uniform(context.bound, statement_);
+    uniform_hash_ = hash_of_uniform(context.bound);
+    if (rows_) {
+      outgoing_.clear();
+      rows_->send(context.bound.state, context.memory, uniform_hash_, *first_, outgoing_);
+      return first_->begin(outgoing_);
+    }
+    begin_draft(context);
     send_first(context);
   } catch (const std::exception&) {
     note(std::current_exception());
@@ -116,10 +133,13 @@ void VaryingStatement::begin(const RunContext& context) {
   begin_exchange(*first_, letters_, nullptr);
 }
 
-void VaryingStatement::send_first(const RunContext& context) {
+void VaryingStatement::begin_draft(const RunContext& context) {
   draft_ = draft_statement(context.bound, number_);
   bound_ = draft_->bound;
   schedule_ = draft_->schedule;
+}
+
+void VaryingStatement::send_first(const RunContext& context) {
   if (schedule_.size == 0) return;
   if (!is_told_) schedule_ = finish_statement(std::move(*draft_), {});
   else if (!statement_.is_pull) schedule_.sends = sent_messages(*draft_), schedule_.values = draft_->pattern.values;
@@ -197,18 +217,24 @@ bool VaryingStatement::advance(const RunContext& context) {
 
 void VaryingStatement::take_first(const RunContext& context) {
   try {
+    came_.clear();
     for (const transport::ReceivedLetter& letter : first_->received()) {
-      const Header header = header_of(letter.bytes);
+      const bool is_rows = RowStatement::is_rows(letter.bytes);
+      const Header header = is_rows ? Header() : header_of(letter.bytes);
       if (header.is_failure != 0) {
         note(failure_in(letter.bytes, letter.from));
         continue;
       }
-      if (!bound_) continue;  // failed here: nothing can be made of it
-      if (header.uniform_hash != uniform_hash_)
+      if (!bound_ && !rows_) continue;  // failed here, or this rank has no part: nothing can be made of it
+      if ((is_rows ? RowStatement::uniform_hash_in(letter.bytes) : header.uniform_hash) != uniform_hash_)
         throw PlanError("KP-A002", fmt::format("plan {}, statement {}: uniform varying values differ between rank {} "
                                                "and rank {}; set them alike on all ranks",
                                                context.bound.model->name, statement_.name, std::min(rank_, letter.from),
                                                std::max(rank_, letter.from)));
+      if (is_rows) {
+        came_.push_back({rows_->number_of(letter.from), letter.bytes});
+        continue;
+      }
       Arrived& arrived = arrived_[number_of(letter.from)];
       if (header.notice_bytes > 0) {
         std::span<const std::byte> rest = letter.bytes.subspan(sizeof header, header.notice_bytes);
@@ -218,24 +244,43 @@ void VaryingStatement::take_first(const RunContext& context) {
       arrived.element_count = header.element_count;
       arrived.digest = header.digest;
     }
-    if (failure_ || schedule_.size == 0) return;
-    if (is_told_) {
-      std::vector<Notice> told;
-      for (auto& [peer, arrived] : arrived_)
-        for (Notice& notice : arrived.notices) told.push_back(std::move(notice));
-      schedule_ = finish_statement(std::move(*draft_), std::move(told));
-    } else {
+    if (failure_) return;
+    if (rows_) return take_rows(context);
+    if (schedule_.size == 0) return;
+    if (!is_told_) {
       compare_ends();
+      return make_receiving(context);
     }
-    StatementSchedule incoming = schedule_;
-    incoming.sends.clear();
-    receiving_ = make_statement_program(*bound_, incoming, context.operators);
-    for (ReadyCall& call : receiving_.staging)
-      if (call(context.memory, receiving_.staged.data()) != 0)
-        context.note_zero_divisor(static_cast<int>(number_), call, true);
+    std::vector<Notice> told;
+    for (auto& [peer, arrived] : arrived_)
+      for (Notice& notice : arrived.notices) told.push_back(std::move(notice));
+    finish_told(context, std::move(told));
   } catch (const std::exception&) {
     note(std::current_exception());
   }
+}
+
+void VaryingStatement::finish_told(const RunContext& context, std::vector<Notice> told) {
+  schedule_ = finish_statement(std::move(*draft_), std::move(told));
+  make_receiving(context);
+}
+
+void VaryingStatement::make_receiving(const RunContext& context) {
+  StatementSchedule incoming = schedule_;
+  incoming.sends.clear();
+  receiving_ = make_statement_program(*bound_, incoming, context.operators);
+  for (ReadyCall& call : receiving_.staging)
+    if (call(context.memory, receiving_.staged.data()) != 0)
+      context.note_zero_divisor(static_cast<int>(number_), call, true);
+}
+
+void VaryingStatement::take_rows(const RunContext& context) {
+  if (!came_.empty() || rows_->has_own()) is_by_rows_ = rows_->take(came_);
+  if (is_by_rows_ || came_.empty()) return;
+  begin_draft(context);
+  for (const RowStatement::Came& came : came_)
+    if (came.from != schedule_.rank) arrived_[came.from].payload = rows_->payload(came.letter);
+  finish_told(context, rows_->notices(came_));
 }
 
 /// Answers everyone that has asked, if only by the failure.
@@ -296,7 +341,12 @@ void VaryingStatement::compare_ends() const {
 }
 
 void VaryingStatement::apply(const RunContext& context) {
-  if (failure_ || schedule_.size == 0) return;
+  if (failure_) return;
+  if (is_by_rows_)
+    return rows_->apply(context.memory, [&](const ReadyCall& call) {
+      context.note_zero_divisor(static_cast<int>(number_), call, false);
+    });
+  if (!bound_ || schedule_.size == 0) return;
   for (IncomingMessage& m : receiving_.incoming) {
     std::byte* message = m.is_local ? receiving_.staged.data() : nullptr;
     // Kernels that unpack only read the message.

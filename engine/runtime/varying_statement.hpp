@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/runtime/program.hpp"
+#include "engine/runtime/row_statement.hpp"
 #include "kplan/transport.hpp"
 
 namespace kplan {
@@ -25,7 +26,7 @@ struct RunContext {
 class VaryingStatement {
  public:
   /// Collective: makes the exchanges.
-  VaryingStatement(const PlanModel& plan, std::size_t number, transport::Transport& transport,
+  VaryingStatement(const BoundPlan& bound, std::size_t number, transport::Transport& transport,
                    transport::Clock::time_point deadline);
 
   /// Works out what this rank knows alone and sends it. Errors are kept, and told to the others, so that nobody waits
@@ -46,8 +47,13 @@ class VaryingStatement {
   using Letter = std::vector<std::byte>;
   enum class Stage { asking, moving, done };
 
+  std::uint64_t hash_of_uniform(const BoundPlan& bound) const;
+  void begin_draft(const RunContext& context);
   void send_first(const RunContext& context);
   void take_first(const RunContext& context);
+  void take_rows(const RunContext& context);
+  void finish_told(const RunContext& context, std::vector<Notice> told);
+  void make_receiving(const RunContext& context);
   void reply(const RunContext& context);
   void take_replies();
   void pack(const RunContext& context, StatementProgram& program, std::map<std::int64_t, Letter>& letters);
@@ -61,10 +67,13 @@ class VaryingStatement {
   bool is_pull_told() const { return is_told_ && statement_.is_pull; }
 
   const Statement& statement_;
+  std::vector<int> uniform_buffers_;  ///< varying ones that decide the pattern
+  std::vector<int> uniform_parameters_;
   std::size_t number_;
   int rank_, size_;  ///< in the world
   bool is_told_;
   std::unique_ptr<transport::SparseExchange> first_, second_;
+  std::unique_ptr<RowStatement> rows_;  ///< null where the statement goes the general way
 
   // Of the run in progress.
   Stage stage_ = Stage::done;
@@ -82,7 +91,9 @@ class VaryingStatement {
     std::uint64_t digest = 0;
   };
   std::map<std::int64_t, Arrived> arrived_;
-  std::vector<int> asked_;  ///< world ranks that have been asked for values
+  std::vector<RowStatement::Came> came_;  ///< letters of rows
+  bool is_by_rows_ = false;               ///< what has come is applied row by row
+  std::vector<int> asked_;                ///< world ranks that have been asked for values
   std::uint64_t uniform_hash_ = 0;
   std::exception_ptr failure_;
 };

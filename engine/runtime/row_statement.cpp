@@ -1,0 +1,445 @@
+// How it works: a letter is a header, for each reduction the number of its rows and their words column by column (the
+// variables that the place uses, then the number of elements where it can be other than one), as 32-bit words where
+// they fit, and then the values as the general way has them. Places are all worked out, and those assigned found to be
+// distinct, before the first is written. What is wrong is not told here: the general way, taken once more from the
+// start, finds the same and says where.
+#include "engine/runtime/row_statement.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/analysis/expressions.hpp"
+#include "engine/analysis/pattern_finder.hpp"
+#include "engine/runtime/program.hpp"
+
+namespace kplan {
+namespace {
+
+constexpr std::uint64_t rows_form = 2;
+constexpr std::size_t alignment_bytes = 16, block_rows = 1024;
+
+struct RowHeader {
+  std::uint64_t form = rows_form, uniform_hash = 0;
+};
+static_assert(sizeof(RowHeader) == 16);
+
+std::size_t aligned(std::size_t bytes) { return (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes; }
+
+[[noreturn]] void fail_damaged() {
+  throw TransportError("KP-T012", "a message of a varying statement has come damaged; do all ranks run one build?");
+}
+
+/// As it travels: an element that follows others, or an integer; null where it is neither.
+ExprPtr plain_value(const PlanModel& plan, const Statement& s, const Reduction& r) {
+  const auto has_element = [](const Expr& e) { return e.kind == ExprKind::element; };
+  const bool is_integral = !r.value->record && (is_integer(r.value->type) || r.value->type == Scalar::boolean) &&
+                           r.value->type == r.value_type.scalar;
+  if (r.value->kind != ExprKind::element && is_integral && !contains(*r.value, has_element)) return r.value;
+  const ExprPtr value = r.value->kind == ExprKind::element ? r.value : with_bindings(r.value, s);
+  if (value->kind != ExprKind::element || !names_runs(plan, *value)) return nullptr;
+  const bool is_one = std::ranges::none_of(value->subscripts, &Subscript::is_slice) && !value->subscripts.empty();
+  return is_one || value->element_bytes == r.value_type.size_bytes ? value : nullptr;
+}
+
+bool is_one_element(const PlanModel& plan, const Expr& e) {
+  if (e.kind != ExprKind::element) return true;
+  if (e.subscripts.empty()) return plan.buffers[static_cast<std::size_t>(e.id)].shape.empty();
+  return std::ranges::none_of(e.subscripts, &Subscript::is_slice);
+}
+
+bool is_plain(const PlanModel& plan, const Statement& s) {
+  if (s.is_pull || s.is_fresh || !is_told(infer_knowledge(plan, s)) || !hangs_on_contents(s)) return false;
+  for (const Variable& v : s.variables)
+    if (!is_integer(v.type) && v.type != Scalar::boolean) return false;
+  for (std::size_t k = 0; k < s.reductions.size(); ++k) {
+    const Reduction& r = s.reductions[k];
+    if ((r.is_native && !r.is_assign) || !plain_value(plan, s, r) || !names_runs(plan, *r.place)) return false;
+    const bool is_one = is_one_element(plan, *r.place);
+    if (!is_one && r.place->element_bytes != r.place_type.size_bytes) return false;
+    for (std::size_t other = 0; other < k; ++other)
+      if (s.reductions[other].place->id == r.place->id) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<RowStatement> RowStatement::of(const BoundPlan& bound, std::size_t number) {
+  if (!is_plain(*bound.model, bound.model->statements[number])) return nullptr;
+  return std::unique_ptr<RowStatement>(new RowStatement(bound, number));
+}
+
+RowStatement::RowStatement(const BoundPlan& bound, std::size_t number)
+    : bound_(bound),
+      s_(bound_.model->statements[number]),
+      enumeration_(bound_, s_),
+      share_numbers_(static_cast<std::size_t>(bound_.state.size), -1) {
+  for (std::size_t k = 0; k < s_.reductions.size(); ++k) {
+    const Reduction& r = s_.reductions[k];
+    Part& part = parts_.emplace_back();
+    part.reduction = &r;
+    part.told = told_variables(s_, r);
+    part.value = plain_value(*bound_.model, s_, r);
+    part.has_counts = !is_one_element(*bound_.model, *part.value);
+    part.value_bytes = r.value_type.size_bytes;
+    part.words.resize(part.told.size());
+    if (!r.is_assign || r.value_type != r.place_type)
+      part.update = make_listed_update(bound_, number, static_cast<int>(k));
+  }
+  block_.clear(s_.variables.size());
+}
+
+bool RowStatement::is_rows(std::span<const std::byte> letter) {
+  RowHeader header;
+  if (letter.size() < sizeof header) return false;
+  std::memcpy(&header, letter.data(), sizeof header);
+  return header.form == rows_form;
+}
+
+std::uint64_t RowStatement::uniform_hash_in(std::span<const std::byte> letter) {
+  RowHeader header;
+  std::memcpy(&header, letter.data(), sizeof header);
+  return header.uniform_hash;
+}
+
+std::int64_t RowStatement::number_of(std::int64_t world_rank) const {
+  const auto& members = bound_.members;
+  return members ? std::ranges::find(*members, world_rank) - members->begin() : world_rank;
+}
+
+void RowStatement::add(Part& part, const Block& block, const Column& peers) {
+  ColumnEvaluator& columns = enumeration_.columns();
+  part.peers.insert(part.peers.end(), peers.begin(), peers.end());
+  if (part.is_element()) {
+    columns.select_runs(*part.value, block, firsts_, counts_);
+    const auto bytes = static_cast<std::int64_t>(part.value->element_bytes),
+               offset = static_cast<std::int64_t>(part.value->field_offset_bytes);
+    for (std::int64_t& first : firsts_) first = first * bytes + offset;
+    if (part.has_counts) part.counts.insert(part.counts.end(), counts_.begin(), counts_.end());
+  } else {
+    columns.evaluate_integers(*part.value, block, firsts_);
+  }
+  part.firsts.insert(part.firsts.end(), firsts_.begin(), firsts_.end());
+  for (std::size_t w = 0; w < part.told.size(); ++w) {
+    const Column& column = block.words[static_cast<std::size_t>(part.told[w])];
+    part.words[w].insert(part.words[w].end(), column.begin(), column.end());
+  }
+}
+
+RowStatement::Share& RowStatement::share_of(std::int64_t peer) {
+  std::int32_t& number = share_numbers_[static_cast<std::size_t>(peer)];
+  if (number < 0) {
+    number = static_cast<std::int32_t>(share_count_++);
+    if (share_count_ > shares_.size()) shares_.emplace_back();
+    Share& share = shares_[static_cast<std::size_t>(number)];
+    share.peer = peer;
+    share.cursors.assign(parts_.size(), {});
+  }
+  return shares_[static_cast<std::size_t>(number)];
+}
+
+void RowStatement::count_shares() {
+  for (std::size_t k = 0; k < share_count_; ++k) share_numbers_[static_cast<std::size_t>(shares_[k].peer)] = -1;
+  share_count_ = 0;
+  const auto is_narrow = [](std::int64_t v) { return v == static_cast<std::int32_t>(v); };
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    const Part& part = parts_[k];
+    bool is_wide = !std::ranges::all_of(part.counts, is_narrow);
+    for (const Column& words : part.words) is_wide = is_wide || !std::ranges::all_of(words, is_narrow);
+    for (std::size_t row = 0; row < part.peers.size(); ++row) {
+      Cursor& cursor = share_of(part.peers[row]).cursors[k];
+      cursor.is_wide = is_wide;
+      ++cursor.rows;
+      cursor.elements += part.has_counts ? static_cast<std::size_t>(part.counts[row]) : 1;
+    }
+  }
+}
+
+/// The size of a share's letter; its cursors are set to where it lies, if that is known.
+std::size_t RowStatement::lay_out(Share& share, std::byte* letter) const {
+  std::size_t at = sizeof(RowHeader) + 8 * parts_.size();
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    Cursor& cursor = share.cursors[k];
+    if (letter) {
+      const std::uint64_t head = 2 * cursor.rows + (cursor.is_wide ? 1 : 0);
+      std::memcpy(letter + sizeof(RowHeader) + 8 * k, &head, sizeof head);
+      cursor.words = letter + at;
+    }
+    at += cursor.rows * parts_[k].columns() * (cursor.is_wide ? 8 : 4);
+  }
+  at = aligned(at);
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    Cursor& cursor = share.cursors[k];
+    if (cursor.elements == 0) continue;
+    at = aligned(at);
+    if (letter) cursor.values = letter + at;
+    at += cursor.elements * parts_[k].value_bytes;
+  }
+  return at;
+}
+
+void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& memory, std::uint64_t uniform_hash,
+                        transport::SparseExchange& exchange, std::vector<transport::OutgoingLetter>& letters) {
+  bound_.state.parameters = state.parameters;
+  bound_.state.contents = state.contents;
+  for (Part& part : parts_) {
+    for (Column* column : {&part.peers, &part.firsts, &part.counts}) column->clear();
+    for (Column& column : part.words) column.clear();
+    if (part.update) part.update->set_varying(state.parameters);
+  }
+  enumeration_.each_decided(
+      [this](std::size_t k, const Block& block, const Column& peers) { add(parts_[k], block, peers); });
+  count_shares();
+  if (memories_.size() < share_count_) memories_.resize(share_count_);
+  own_ = {};
+  for (std::size_t k = 0; k < share_count_; ++k) {
+    Share& share = shares_[k];
+    const std::size_t bytes = lay_out(share, nullptr);
+    const bool is_own = share.peer == bound_.state.rank;
+    const auto to = static_cast<int>(bound_.world_rank_of(share.peer));
+    std::byte* letter = is_own ? nullptr : exchange.room(to, bytes);
+    if (!letter) {
+      if (memories_[k].size() < bytes) memories_[k].resize(bytes);
+      letter = memories_[k].data();
+    }
+    const RowHeader header{rows_form, uniform_hash};
+    std::memcpy(letter, &header, sizeof header);
+    lay_out(share, letter);
+    if (is_own) own_ = {letter, bytes};
+    else letters.push_back({to, {letter, bytes}});
+  }
+  fill(memory);
+}
+
+void RowStatement::fill(const std::vector<BoundMemory>& memory) {
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    const Part& part = parts_[k];
+    const std::byte* base = part.is_element() ? memory[static_cast<std::size_t>(part.value->id)].base : nullptr;
+    for (std::size_t row = 0; row < part.peers.size(); ++row) {
+      Cursor& to =
+          shares_[static_cast<std::size_t>(share_numbers_[static_cast<std::size_t>(part.peers[row])])].cursors[k];
+      const auto write = [&](std::size_t column, std::int64_t word) {
+        const std::size_t n = column * to.rows + to.at;
+        if (to.is_wide) {
+          std::memcpy(to.words + 8 * n, &word, 8);
+        } else {
+          const auto narrow = static_cast<std::int32_t>(word);
+          std::memcpy(to.words + 4 * n, &narrow, 4);
+        }
+      };
+      for (std::size_t w = 0; w < part.words.size(); ++w) write(w, part.words[w][row]);
+      if (part.has_counts) write(part.words.size(), part.counts[row]);
+      ++to.at;
+      copy_values(part, row, to, base);
+    }
+  }
+}
+
+void RowStatement::copy_values(const Part& part, std::size_t row, Cursor& to, const std::byte* base) const {
+  const std::size_t bytes =
+      part.has_counts ? static_cast<std::size_t>(part.counts[row]) * part.value_bytes : part.value_bytes;
+  // An integer's low bytes are its value in every type of its size.
+  const std::byte* from = base ? base + part.firsts[row] : reinterpret_cast<const std::byte*>(&part.firsts[row]);
+  if (bytes == 8) std::memcpy(to.values, from, 8);
+  else if (bytes == 4) std::memcpy(to.values, from, 4);
+  else if (bytes > 0) std::memcpy(to.values, from, bytes);
+  to.values += bytes;
+}
+
+/// Where the words of each reduction lie; returns where the values begin.
+const std::byte* RowStatement::read_tables(std::span<const std::byte> letter, std::vector<Table>& tables) const {
+  tables.resize(parts_.size());
+  std::size_t at = sizeof(RowHeader) + 8 * parts_.size();
+  if (letter.size() < at) fail_damaged();
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    std::uint64_t head = 0;
+    std::memcpy(&head, letter.data() + sizeof(RowHeader) + 8 * k, sizeof head);
+    Table& table = tables[k];
+    table.is_wide = head % 2 != 0;
+    table.rows = head / 2;
+    table.words = letter.data() + at;
+    const std::size_t row_bytes = parts_[k].columns() * (table.is_wide ? 8 : 4);
+    if (row_bytes > 0 && table.rows > (letter.size() - at) / row_bytes) fail_damaged();
+    if (!parts_[k].has_counts && table.rows > letter.size() / parts_[k].value_bytes) fail_damaged();
+    at += table.rows * row_bytes;
+  }
+  if (aligned(at) > aligned(letter.size())) fail_damaged();
+  return letter.data() + aligned(at);
+}
+
+std::int64_t RowStatement::word_at(const Table& table, std::size_t column, std::size_t row) {
+  const std::size_t n = column * table.rows + row;
+  if (table.is_wide) {
+    std::int64_t out = 0;
+    std::memcpy(&out, table.words + 8 * n, 8);
+    return out;
+  }
+  std::int32_t out = 0;
+  std::memcpy(&out, table.words + 4 * n, 4);
+  return out;
+}
+
+bool RowStatement::take(std::vector<Came>& letters) {
+  if (bound_.members) std::ranges::sort(letters, {}, &Came::from);  // groups have an order of their own
+  if (!own_.empty()) {
+    const auto at = std::ranges::lower_bound(letters, bound_.state.rank, {}, &Came::from);
+    letters.insert(at, {bound_.state.rank, own_});
+  }
+  for (Part& part : parts_) {
+    part.segments.clear();
+    part.place_firsts.clear();
+    part.place_counts.clear();
+  }
+  for (const Came& came : letters) {
+    const std::byte* const values = read_tables(came.letter, tables_);
+    auto at = static_cast<std::size_t>(values - came.letter.data());
+    for (std::size_t k = 0; k < parts_.size(); ++k) {
+      Part& part = parts_[k];
+      const std::size_t first = part.place_firsts.size();
+      if (!place_rows(part, tables_[k])) return false;
+      Segment segment{tables_[k].rows, tables_[k].rows, nullptr};
+      if (part.has_counts) {
+        segment.elements = 0;
+        for (std::size_t row = first; row < part.place_counts.size(); ++row)
+          segment.elements += static_cast<std::size_t>(part.place_counts[row]);
+      }
+      if (segment.elements > 0) {
+        at = aligned(at);
+        const std::size_t bytes = segment.elements * part.value_bytes;
+        if (at > came.letter.size() || bytes > came.letter.size() - at) fail_damaged();
+        segment.values = came.letter.data() + at;
+        at += bytes;
+      }
+      part.segments.push_back(segment);
+    }
+  }
+  return std::ranges::all_of(parts_, [this](const Part& p) { return !p.reduction->is_assign || are_distinct(p); });
+}
+
+/// Adds the places of the rows; false where one is outside its buffer or has not as many elements as were sent.
+bool RowStatement::place_rows(Part& part, const Table& table) {
+  const auto bytes = static_cast<std::int64_t>(part.reduction->place->element_bytes),
+             offset = static_cast<std::int64_t>(part.reduction->place->field_offset_bytes);
+  for (std::size_t first = 0; first < table.rows; first += block_rows) {
+    block_.count = std::min(block_rows, table.rows - first);
+    for (std::size_t w = 0; w < part.told.size(); ++w) {
+      Column& column = block_.words[static_cast<std::size_t>(part.told[w])];
+      column.resize(block_.count);
+      for (std::size_t row = 0; row < block_.count; ++row) column[row] = word_at(table, w, first + row);
+    }
+    try {
+      enumeration_.columns().select_runs(*part.reduction->place, block_, firsts_, counts_);
+    } catch (const BlockFault&) {
+      return false;
+    }
+    for (std::size_t row = 0; row < block_.count; ++row) {
+      const std::int64_t sent = part.has_counts ? word_at(table, part.told.size(), first + row) : 1;
+      if (counts_[row] != sent) return false;
+      part.place_firsts.push_back(firsts_[row] * bytes + offset);
+    }
+    if (part.has_counts) part.place_counts.insert(part.place_counts.end(), counts_.begin(), counts_.end());
+  }
+  return true;
+}
+
+bool RowStatement::are_distinct(const Part& part) {
+  const auto element = static_cast<std::int64_t>(part.reduction->place->element_bytes);
+  const std::size_t rows = part.place_firsts.size();
+  const auto count_at = [&](std::size_t row) { return part.has_counts ? part.place_counts[row] : 1; };
+  bool is_ascending = true;
+  std::int64_t lowest = INT64_MAX, end = INT64_MIN;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::int64_t count = count_at(row);
+    if (count == 0) continue;
+    const std::int64_t first = part.place_firsts[row] / element;
+    is_ascending = is_ascending && first >= end;
+    lowest = std::min(lowest, first);
+    end = std::max(end, first + count);
+  }
+  if (is_ascending) return true;
+  marks_.assign(static_cast<std::size_t>(end - lowest + 63) / 64, 0);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::int64_t first = part.place_firsts[row] / element - lowest;
+    for (std::int64_t k = first; k < first + count_at(row); ++k) {
+      std::uint64_t& mark = marks_[static_cast<std::size_t>(k) / 64];
+      const std::uint64_t bit = std::uint64_t{1} << (k % 64);
+      if ((mark & bit) != 0) return false;
+      mark |= bit;
+    }
+  }
+  return true;
+}
+
+std::vector<Notice> RowStatement::notices(std::span<const Came> letters) const {
+  std::vector<Notice> out;
+  for (const Came& came : letters) {
+    if (came.from == bound_.state.rank) continue;
+    Notice& notice = out.emplace_back();
+    notice.peer = came.from;
+    read_tables(came.letter, tables_);
+    for (std::size_t k = 0; k < parts_.size(); ++k) {
+      const Part& part = parts_[k];
+      const Table& table = tables_[k];
+      if (table.rows == 0) continue;
+      Piece piece;
+      piece.list_length = static_cast<std::int64_t>(table.rows);
+      for (std::size_t column = 0; column <= part.told.size(); ++column) {
+        Track& track = piece.tracks.emplace_back();
+        for (std::size_t row = 0; row < table.rows; ++row)
+          track.bases.push_back(column < part.columns() ? word_at(table, column, row) : 1);
+      }
+      notice.parts.push_back({static_cast<int>(k), {std::move(piece)}});
+    }
+  }
+  return out;
+}
+
+std::span<const std::byte> RowStatement::payload(std::span<const std::byte> letter) const {
+  const std::byte* const values = read_tables(letter, tables_);
+  return values >= letter.data() + letter.size() ? std::span<const std::byte>()
+                                                 : letter.subspan(static_cast<std::size_t>(values - letter.data()));
+}
+
+void RowStatement::apply(const std::vector<BoundMemory>& memory, const std::function<void(const ReadyCall&)>& note) {
+  for (Part& part : parts_) {
+    std::byte* const base = memory[static_cast<std::size_t>(part.reduction->place->id)].base;
+    if (!part.update) {
+      apply_copies(part, base);
+      continue;
+    }
+    std::size_t row = 0;
+    for (const Segment& segment : part.segments) {
+      std::span<const std::int64_t> places = std::span(part.place_firsts).subspan(row, segment.rows);
+      if (part.has_counts) {
+        const auto element = static_cast<std::int64_t>(part.reduction->place->element_bytes);
+        listed_.clear();
+        for (std::size_t at = row; at < row + segment.rows; ++at)
+          for (std::int64_t k = 0; k < part.place_counts[at]; ++k)
+            listed_.push_back(part.place_firsts[at] + k * element);
+        places = listed_;
+      }
+      row += segment.rows;
+      // Kernels that unpack only read the message.
+      if (!places.empty() && part.update->run_listed(memory, const_cast<std::byte*>(segment.values), places) != 0)
+        note(*part.update);
+    }
+  }
+}
+
+void RowStatement::apply_copies(const Part& part, std::byte* base) const {
+  std::size_t row = 0;
+  for (const Segment& segment : part.segments) {
+    const std::byte* from = segment.values;
+    for (const std::size_t end = row + segment.rows; row < end; ++row) {
+      std::byte* const to = base + part.place_firsts[row];
+      const std::size_t bytes =
+          part.has_counts ? static_cast<std::size_t>(part.place_counts[row]) * part.value_bytes : part.value_bytes;
+      if (bytes == 8) std::memcpy(to, from, 8);
+      else if (bytes == 4) std::memcpy(to, from, 4);
+      else if (bytes > 0) std::memcpy(to, from, bytes);
+      from += bytes;
+    }
+  }
+}
+
+}  // namespace kplan
