@@ -60,6 +60,26 @@ bool divide(Column& out, const Column& b, bool wants_remainder) {
   return true;
 }
 
+template <class T>
+void wrap_all(Column& values) {
+  for (std::int64_t& v : values) v = static_cast<std::int64_t>(static_cast<T>(v));
+}
+
+/// Makes integers what they are in that type; false where it has none.
+bool wrap(Scalar type, Column& values) {
+  switch (type) {
+    case Scalar::i8: wrap_all<std::int8_t>(values); return true;
+    case Scalar::i16: wrap_all<std::int16_t>(values); return true;
+    case Scalar::i32: wrap_all<std::int32_t>(values); return true;
+    case Scalar::i64:
+    case Scalar::u64: return true;
+    case Scalar::u8: wrap_all<std::uint8_t>(values); return true;
+    case Scalar::u16: wrap_all<std::uint16_t>(values); return true;
+    case Scalar::u32: wrap_all<std::uint32_t>(values); return true;
+    default: return false;
+  }
+}
+
 /// offsets += index * stride; false where an index is outside the extent.
 bool add_offsets(const Column& index, std::int64_t extent, std::int64_t stride, Column& offsets) {
   bool is_outside = false;
@@ -238,8 +258,11 @@ bool ColumnEvaluator::fast(const Expr& e, const Block& block, Column& out) {
 
 bool ColumnEvaluator::fast_operation(const Expr& e, const Block& block, Column& out) {
   const Expr& a = *e.operands[0];
-  if (e.operation == Operation::convert)  // to a type that holds every value, as indices are
-    return converts_losslessly(a.type, e.type) && fast(a, block, out);
+  if (e.operation == Operation::convert) {
+    if (!is_integer(a.type) && a.type != Scalar::boolean) return false;
+    if (!fast(a, block, out)) return false;
+    return converts_losslessly(a.type, e.type) || wrap(e.type, out);
+  }
   if (e.operation == Operation::logical_not) {
     if (a.type != Scalar::boolean || !fast(a, block, out)) return false;
     for (std::int64_t& v : out) v = v == 0;

@@ -267,18 +267,6 @@ const std::byte* RowStatement::read_tables(std::span<const std::byte> letter, st
   return letter.data() + aligned(at);
 }
 
-std::int64_t RowStatement::word_at(const Table& table, std::size_t column, std::size_t row) {
-  const std::size_t n = column * table.rows + row;
-  if (table.is_wide) {
-    std::int64_t out = 0;
-    std::memcpy(&out, table.words + 8 * n, 8);
-    return out;
-  }
-  std::int32_t out = 0;
-  std::memcpy(&out, table.words + 4 * n, 4);
-  return out;
-}
-
 bool RowStatement::take(std::vector<Came>& letters) {
   if (bound_.members) std::ranges::sort(letters, {}, &Came::from);  // groups have an order of their own
   if (!own_.empty()) {
@@ -325,7 +313,7 @@ bool RowStatement::place_rows(Part& part, const Table& table) {
     for (std::size_t w = 0; w < part.told.size(); ++w) {
       Column& column = block_.words[static_cast<std::size_t>(part.told[w])];
       column.resize(block_.count);
-      for (std::size_t row = 0; row < block_.count; ++row) column[row] = word_at(table, w, first + row);
+      for (std::size_t row = 0; row < block_.count; ++row) column[row] = table.at(w, first + row);
     }
     try {
       enumeration_.columns().select_runs(*part.reduction->place, block_, firsts_, counts_);
@@ -333,7 +321,7 @@ bool RowStatement::place_rows(Part& part, const Table& table) {
       return false;
     }
     for (std::size_t row = 0; row < block_.count; ++row) {
-      const std::int64_t sent = part.has_counts ? word_at(table, part.told.size(), first + row) : 1;
+      const std::int64_t sent = part.has_counts ? table.at(part.told.size(), first + row) : 1;
       if (counts_[row] != sent) return false;
       part.place_firsts.push_back(firsts_[row] * bytes + offset);
     }
@@ -386,7 +374,7 @@ std::vector<Notice> RowStatement::notices(std::span<const Came> letters) const {
       for (std::size_t column = 0; column <= part.told.size(); ++column) {
         Track& track = piece.tracks.emplace_back();
         for (std::size_t row = 0; row < table.rows; ++row)
-          track.bases.push_back(column < part.columns() ? word_at(table, column, row) : 1);
+          track.bases.push_back(column < part.columns() ? table.at(column, row) : 1);
       }
       notice.parts.push_back({static_cast<int>(k), {std::move(piece)}});
     }

@@ -3,6 +3,7 @@
 // whose elements are copied into letters one row after the other; their receivers work out the places of the rows that
 // have come and write them in the same order. For statements of plain form, see of().
 
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -89,6 +90,15 @@ class RowStatement {
     bool is_wide = false;
     std::size_t rows = 0;
     const std::byte* words = nullptr;
+
+    std::int64_t at(std::size_t column, std::size_t row) const {
+      const std::size_t n = column * rows + row;
+      std::int64_t wide = 0;
+      std::int32_t narrow = 0;
+      if (is_wide) std::memcpy(&wide, words + 8 * n, 8);
+      else std::memcpy(&narrow, words + 4 * n, 4);
+      return is_wide ? wide : narrow;
+    }
   };
 
   RowStatement(const BoundPlan& bound, std::size_t number);
@@ -99,7 +109,6 @@ class RowStatement {
   void fill(const std::vector<BoundMemory>& memory);
   void copy_values(const Part& part, std::size_t row, Cursor& to, const std::byte* base) const;
   const std::byte* read_tables(std::span<const std::byte> letter, std::vector<Table>& tables) const;
-  static std::int64_t word_at(const Table& table, std::size_t column, std::size_t row);
   bool place_rows(Part& part, const Table& table);
   bool are_distinct(const Part& part);
   void apply_copies(const Part& part, std::byte* base) const;

@@ -46,6 +46,8 @@ struct RandomPlan {
 };
 
 RandomPlan draw_plan(std::mt19937_64& random);
+/// One whose ranks send letters, known to none but them, to others than the run before: some of what draw_plan draws.
+RandomPlan draw_letters(std::mt19937_64& random);
 
 /// The smallest plan found that still fails, by dropping and simplifying parts.
 RandomPlan shrunk(RandomPlan plan, const std::function<bool(const RandomPlan&)>& fails);

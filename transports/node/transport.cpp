@@ -48,6 +48,7 @@ class NodeTransport final : public Transport {
  public:
   NodeTransport(std::shared_ptr<Backend> base, std::shared_ptr<Neighbours> neighbours)
       : base_(std::move(base)),
+        in_flight_(base_->in_flight()),
         neighbours_(std::move(neighbours)),
         allocations_(std::make_shared<Allocations>(neighbours_)),
         is_oversubscribed_(transport::is_oversubscribed(neighbours_->count())) {}
@@ -76,7 +77,7 @@ class NodeTransport final : public Transport {
   void progress() override {
     // The base transport has its turn also when nothing of ours is on it: others may wait for what only it moves.
     if (moves_base_ || ++turns_ % turns_of_base == 0) base_->progress();
-    else base_->in_flight()->move_on();
+    else in_flight_->move_on();
   }
   void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
   std::optional<int> dead() override {
@@ -89,6 +90,7 @@ class NodeTransport final : public Transport {
 
  private:
   std::shared_ptr<Backend> base_;
+  std::shared_ptr<InFlightList> in_flight_;
   std::shared_ptr<Neighbours> neighbours_;
   std::shared_ptr<Allocations> allocations_;
   static constexpr unsigned turns_of_base = 32;
@@ -200,7 +202,7 @@ std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point d
   }
   agree(*this, problem, deadline);  // everything is mapped: the files can be closed
   segment->close_file();
-  return shared_exchange(rank(), std::move(pipes), base_->in_flight());
+  return shared_exchange(rank(), std::move(pipes), in_flight_);
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #pragma once
 // A pipe from one rank to another with which it shares memory: letters, in chunks, one after the other. Two slots: the
 // receiver may keep one chunk where it lies while the next comes. A chunk begins on the line that says it is there.
+// Single producer, single consumer, as ring.hpp.
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace kplan::transport {
 
@@ -27,17 +29,23 @@ struct PipeMemory {
 };
 
 /// Bytes of memory that a pipe takes, a multiple of 64.
-std::size_t pipe_bytes(std::size_t chunk_bytes);
+constexpr std::size_t pipe_bytes(std::size_t chunk_bytes) {
+  return 64 + 2 * ((sizeof(Chunk) + chunk_bytes + 63) / 64 * 64);
+}
 
 class PipeEnd {
  protected:
-  PipeEnd(PipeMemory memory, std::size_t chunk_bytes);
-  Chunk& chunk(std::uint64_t number) const;
-  std::atomic<std::uint64_t>& released() const;
+  PipeEnd(PipeMemory memory, std::size_t chunk_bytes)
+      : memory_(std::move(memory)), slot_bytes_((pipe_bytes(chunk_bytes) - line_bytes) / slots) {}
+  Chunk& chunk(std::uint64_t number) const {
+    return *reinterpret_cast<Chunk*>(memory_.base + line_bytes + number % slots * slot_bytes_);
+  }
+  std::atomic<std::uint64_t>& released() const { return *reinterpret_cast<std::atomic<std::uint64_t>*>(memory_.base); }
 
   static constexpr std::uint64_t slots = 2;
 
  private:
+  static constexpr std::size_t line_bytes = 64;
   PipeMemory memory_;
   std::size_t slot_bytes_;
 };
@@ -46,9 +54,15 @@ class PipeSender : PipeEnd {
  public:
   PipeSender(PipeMemory memory, std::size_t chunk_bytes) : PipeEnd(std::move(memory), chunk_bytes) {}
   /// Where to put the next chunk; null while both slots are in use.
-  Chunk* free();
+  Chunk* free() {
+    if (next_ >= released_ + slots) released_ = released().load(std::memory_order_acquire);
+    return next_ < released_ + slots ? &chunk(next_) : nullptr;
+  }
   /// Sends what lies in free().
-  void put();
+  void put() {
+    Chunk& c = chunk(next_);
+    c.word.store(++next_, std::memory_order_release);
+  }
 
  private:
   std::uint64_t next_ = 0, released_ = 0;
@@ -58,11 +72,14 @@ class PipeReceiver : PipeEnd {
  public:
   PipeReceiver(PipeMemory memory, std::size_t chunk_bytes) : PipeEnd(std::move(memory), chunk_bytes) {}
   /// The next chunk, if it has come.
-  Chunk* arrived();
+  Chunk* arrived() {
+    Chunk& c = chunk(next_);
+    return c.word.load(std::memory_order_acquire) == next_ + 1 ? &c : nullptr;
+  }
   /// Goes on to the one after it.
   void take() { ++next_; }
   /// Hands back the slots of all that was taken.
-  void release();
+  void release() { released().store(next_, std::memory_order_release); }
 
  private:
   std::uint64_t next_ = 0;
