@@ -110,6 +110,8 @@ void check_shape(const KernelSpec& spec) {
     }
     if (stream.list_stride_bytes != 0 && !spec.has_lists())
       fail(spec, "KP-I104", "a list stride where no stream is indexed");
+    if (stream.list_scale_bytes <= 0)
+      fail(spec, "KP-I104", "a list whose entries count " + std::to_string(stream.list_scale_bytes) + " bytes");
     if (stream.list_stride_bytes == at_run_time) fail(spec, "KP-I104", "a list stride is a literal");
   }
 }

@@ -44,6 +44,7 @@ class Odometer {
       : positions(nest.extents.size(), 0), offsets(spec.streams.size(), 0), nest_(nest) {
     for (std::size_t s = 0; s < spec.streams.size(); ++s) {
       lists_.push_back(spec.streams[s].is_indexed ? arguments.lists[s] : nullptr);
+      scales_.push_back(spec.streams[s].list_scale_bytes);
     }
     add_lists(1);
   }
@@ -69,12 +70,13 @@ class Odometer {
   void add_lists(std::int64_t sign) {
     if (!nest_.has_lists) return;
     for (std::size_t s = 0; s < offsets.size(); ++s) {
-      if (lists_[s] != nullptr) offsets[s] += sign * lists_[s][positions[0]];
+      if (lists_[s] != nullptr) offsets[s] += sign * scales_[s] * lists_[s][positions[0]];
     }
   }
 
   const Nest& nest_;
-  std::vector<const std::int64_t*> lists_;
+  std::vector<const ListEntry*> lists_;
+  std::vector<std::int64_t> scales_;
 };
 
 void copy(const KernelSpec& spec, const KernelArguments& arguments, Nest& nest) {

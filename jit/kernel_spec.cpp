@@ -68,6 +68,7 @@ std::string KernelSpec::key() const {
     key.unsigned_number(stream.is_indexed);
     key.numbers(stream.strides_bytes);
     key.number(stream.list_stride_bytes);
+    key.number(stream.list_scale_bytes);
   }
   key.number(copy_bytes);
   key.unsigned_number(is_injective);

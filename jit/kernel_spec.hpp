@@ -56,11 +56,15 @@ struct Output {
   bool operator==(const Output&) const = default;
 };
 
+/// An entry of a stream's list. Short, since long lists come from far memory.
+using ListEntry = std::uint32_t;
+
 /// One array walked by the nest. Elements may lie at any address: no alignment beyond one byte is promised.
 struct Stream {
-  bool is_indexed = false;                  ///< has a list of byte offsets, one for each o
+  bool is_indexed = false;                  ///< has a list of offsets, one for each o
   std::vector<std::int64_t> strides_bytes;  ///< one per dimension; a literal or `at_run_time`
   std::int64_t list_stride_bytes = 0;       ///< what one step of o adds, a literal: the packed side of a gather
+  std::int64_t list_scale_bytes = 1;        ///< bytes that an entry of the list counts, a literal > 0
   bool operator==(const Stream&) const = default;
 };
 
@@ -97,7 +101,7 @@ void check(const KernelSpec& spec);
 /// The arguments of one call, in this order, for generated code too.
 struct KernelArguments {
   std::byte* const* bases;            ///< one per stream; stream 0 first
-  const std::int64_t* const* lists;   ///< one per stream: byte offsets, null when not indexed
+  const ListEntry* const* lists;      ///< one per stream, null when not indexed
   std::int64_t list_length;           ///< iterations of o; ignored when no stream is indexed
   const std::int64_t* extents;        ///< one per dimension; read only where the spec says `at_run_time`
   const std::int64_t* strides_bytes;  ///< stream-major, [stream * dimensions + d]; read only where `at_run_time`

@@ -104,7 +104,11 @@ class Writer {
   std::string address(std::size_t s, std::int64_t offset) const {
     const Stream& stream = spec_.streams[s];
     std::string out = stream_name(s);
-    if (stream.is_indexed) out += " + list" + std::to_string(s) + "[o]";
+    if (stream.is_indexed) {
+      out += " + ";
+      if (stream.list_scale_bytes != 1) out += std::to_string(stream.list_scale_bytes) + "*";
+      out += "list" + std::to_string(s) + "[o]";
+    }
     add_term(out, stream.list_stride_bytes, "o");
     for (std::size_t d = 0; d < stream.strides_bytes.size(); ++d) {
       const std::string counter = "i" + std::to_string(d);

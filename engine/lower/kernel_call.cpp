@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <map>
 
 namespace kplan {
@@ -26,6 +28,68 @@ std::optional<std::int64_t> regular_step(const std::vector<std::int64_t>& number
   for (std::size_t k = 2; k < numbers.size(); ++k)
     if (numbers[k] - numbers[k - 1] != step) return std::nullopt;
   return step;
+}
+
+std::vector<jit::ListEntry> entries_of(const std::vector<std::int64_t>& bases, std::int64_t lowest, std::int64_t unit) {
+  std::vector<jit::ListEntry> out(bases.size());
+  const auto fill = [&](const auto& quotient) {
+    for (std::size_t k = 0; k < bases.size(); ++k) out[k] = static_cast<jit::ListEntry>(quotient(bases[k] - lowest));
+  };
+  const auto bits = static_cast<std::uint64_t>(unit);
+  if (std::has_single_bit(bits)) fill([shift = std::countr_zero(bits)](std::int64_t v) { return v >> shift; });
+  else fill([unit](std::int64_t v) { return v / unit; });
+  return out;
+}
+
+/// A track that may be listed, and the unit of its list's entries.
+struct ListedTrack {
+  const Track* track;
+  std::size_t unit;
+};
+
+std::int64_t base_at(const Track& track, std::size_t entry) {
+  return track.bases[track.bases.size() == 1 ? 0 : entry];
+}
+
+/// Where the list of a piece must be cut so that the entries of each part can say how far it reaches: the ends of the
+/// parts.
+std::vector<std::int64_t> list_ends(const Piece& piece, const std::vector<ListedTrack>& tracks) {
+  constexpr Wide most_entries = std::numeric_limits<jit::ListEntry>::max();
+  const auto fits = [&](const ListedTrack& t) {
+    const Reach reach = reach_of(piece, *t.track);
+    return static_cast<Wide>(reach.highest) - reach.lowest <= most_entries * static_cast<Wide>(t.unit);
+  };
+  if (piece.list_length == 1 || std::ranges::all_of(tracks, fits)) return {piece.list_length};
+  std::vector<std::int64_t> out;
+  std::vector<Reach> reaches;
+  for (std::int64_t o = 0; o < piece.list_length; ++o) {
+    const auto at = static_cast<std::size_t>(o);
+    bool is_too_far = false;
+    for (std::size_t t = 0; t < tracks.size() && !reaches.empty(); ++t) {
+      const std::int64_t base = base_at(*tracks[t].track, at);
+      reaches[t] = {std::min(reaches[t].lowest, base), std::max(reaches[t].highest, base)};
+      is_too_far = is_too_far || static_cast<Wide>(reaches[t].highest) - reaches[t].lowest >
+                                     most_entries * static_cast<Wide>(tracks[t].unit);
+    }
+    if (is_too_far) out.push_back(o);
+    if (is_too_far || reaches.empty()) {
+      reaches.clear();
+      for (const ListedTrack& t : tracks) reaches.push_back({base_at(*t.track, at), base_at(*t.track, at)});
+    }
+  }
+  out.push_back(piece.list_length);
+  return out;
+}
+
+/// The entries [first, end) of its list.
+Transfer list_part(const Transfer& t, std::int64_t first, std::int64_t end) {
+  if (first == 0 && end == t.piece.list_length) return t;
+  Transfer out{t.reduction, {end - first, t.piece.counts, {}}, t.is_assign, t.is_injective};
+  for (const Track& track : t.piece.tracks) {
+    if (track.bases.size() == 1) out.piece.tracks.push_back(track);
+    else out.piece.tracks.push_back({{track.bases.begin() + first, track.bases.begin() + end}, track.strides});
+  }
+  return out;
 }
 
 std::string identifier(const std::string& text) {
@@ -87,7 +151,8 @@ struct Lowering::Build {
     return lowering.literals_ == Literals::shapes || (lowering.literals_ == Literals::innermost && d + 1 == dimensions);
   }
 
-  int stream(StreamKind kind, int buffer, const Track& track) {
+  /// `unit`: what divides the distances between the track's bases.
+  int stream(StreamKind kind, int buffer, const Track& track, std::size_t unit) {
     StreamUse use;
     use.kind = kind;
     use.buffer = buffer;
@@ -97,8 +162,11 @@ struct Lowering::Build {
     // The step is constant in the code: where the pattern varies, only a message's is relied on.
     s.is_indexed = !step || (lowering.literals_ == Literals::innermost && nest.list_length > 1 &&
                              !(kind == StreamKind::message && nest.counts.empty()));
-    if (s.is_indexed) use.list = track.bases;
-    else {
+    if (s.is_indexed) {
+      use.offset_bytes = std::ranges::min(track.bases);
+      s.list_scale_bytes = static_cast<std::int64_t>(unit);
+      use.list = entries_of(track.bases, use.offset_bytes, s.list_scale_bytes);
+    } else {
       use.offset_bytes = track.bases[0];
       s.list_stride_bytes = *step;
     }
@@ -189,7 +257,7 @@ struct Lowering::Build {
     if (!is_listed) return convert(position, type);
     Track table{{}, std::vector<std::int64_t>(nest.counts.size(), 0)};
     for (std::int64_t o = 0; o < nest.list_length; ++o) table.bases.push_back(8 * o);
-    const int from = stream(StreamKind::table, -1, table);
+    const int from = stream(StreamKind::table, -1, table, 8);
     call.streams.back().table = track.bases;
     return convert(apply(Operation::add, Scalar::i64, load(from, Scalar::i64, 0), position), type);
   }
@@ -201,7 +269,7 @@ struct Lowering::Build {
     std::int64_t block = 8 * words;
     for (std::size_t d = nest.counts.size(); d-- > 0; block *= nest.counts[d]) table.strides[d] = block;
     for (std::int64_t o = 0; o < nest.list_length; ++o) table.bases.push_back(o * block);
-    const int from = stream(StreamKind::table, -1, table);
+    const int from = stream(StreamKind::table, -1, table, 8);
     auto& memory = call.streams.back().table;
     memory.resize(static_cast<std::size_t>(nest.element_count() * words));
     for (std::int64_t w = 0; w < words; ++w) {
@@ -266,7 +334,8 @@ struct Lowering::Build {
   /// The streams and numbers of a value's tracks.
   void add_value_tracks(const ValueForm& form, const Piece& piece) {
     for (std::size_t k = 0; k < form.elements.size(); ++k)
-      element_streams[form.elements[k]] = stream(StreamKind::buffer, form.elements[k]->id, piece.tracks[k]);
+      element_streams[form.elements[k]] =
+          stream(StreamKind::buffer, form.elements[k]->id, piece.tracks[k], form.elements[k]->element_bytes);
     for (std::size_t k = 0; k < form.numbers.size(); ++k)
       number_tracks[{form.numbers[k].number, form.numbers[k].word}] = &piece.tracks[form.elements.size() + k];
   }
@@ -343,6 +412,43 @@ Piece Lowering::shaped(const Piece& piece, const std::vector<std::int64_t>& elem
   return literals_ == Literals::innermost ? plain_shape(piece, element_bytes) : piece;
 }
 
+void Lowering::pack(const Transfer& t, std::vector<KernelCall>& to) {
+  const ValueForm& form = schedule_.values[static_cast<std::size_t>(t.reduction)];
+  const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
+  std::vector<ListedTrack> tracks{{&t.piece.tracks.back(), r.value_type.size_bytes}};
+  for (std::size_t k = 0; k < form.elements.size(); ++k)
+    tracks.push_back({&t.piece.tracks[k], form.elements[k]->element_bytes});
+  std::int64_t first = 0;
+  for (const std::int64_t end : list_ends(t.piece, tracks)) {
+    to.push_back(pack(list_part(t, first, end)));
+    first = end;
+  }
+}
+
+void Lowering::unpack(const Transfer& t, std::vector<KernelCall>& to) {
+  const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
+  if (r.is_native && !t.is_assign) return to.push_back(unpack(t));
+  std::int64_t first = 0;
+  for (const std::int64_t end : list_ends(
+           t.piece, {{&t.piece.tracks[0], r.place->element_bytes}, {&t.piece.tracks[1], r.value_type.size_bytes}})) {
+    to.push_back(unpack(list_part(t, first, end)));
+    first = end;
+  }
+}
+
+void Lowering::move(const Transfer& from, const Transfer& to, std::vector<KernelCall>& calls) {
+  const ValueForm& form = schedule_.values[static_cast<std::size_t>(to.reduction)];
+  const Reduction& r = statement_.reductions[static_cast<std::size_t>(to.reduction)];
+  std::vector<ListedTrack> tracks{{&to.piece.tracks[0], r.place->element_bytes}};
+  for (std::size_t k = 0; k < form.elements.size(); ++k)
+    tracks.push_back({&from.piece.tracks[k], form.elements[k]->element_bytes});
+  std::int64_t first = 0;
+  for (const std::int64_t end : list_ends(from.piece, tracks)) {
+    calls.push_back(move(list_part(from, first, end), list_part(to, first, end)));
+    first = end;
+  }
+}
+
 KernelCall Lowering::pack(const Transfer& t) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(t.reduction)];
@@ -352,7 +458,7 @@ KernelCall Lowering::pack(const Transfer& t) {
   element_bytes.push_back(static_cast<std::int64_t>(r.value_type.size_bytes));
   const Piece piece = shaped(t.piece, element_bytes);
   Build b(*this, piece);
-  b.stream(StreamKind::message, -1, piece.tracks.back());
+  b.stream(StreamKind::message, -1, piece.tracks.back(), r.value_type.size_bytes);
   b.add_value_tracks(form, piece);
   if (form.value->kind == ExprKind::element) b.spec.copy_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
   else b.spec.outputs.push_back({0, b.value(*form.value, -1)});
@@ -372,8 +478,8 @@ KernelCall Lowering::unpack(const Transfer& t) {
   const Piece piece = shaped(
       t.piece, {static_cast<std::int64_t>(r.place->element_bytes), static_cast<std::int64_t>(r.value_type.size_bytes)});
   Build b(*this, piece);
-  b.stream(StreamKind::buffer, r.place->id, piece.tracks[0]);
-  b.right_stream = b.stream(StreamKind::message, -1, piece.tracks[1]);
+  b.stream(StreamKind::buffer, r.place->id, piece.tracks[0], r.place->element_bytes);
+  b.right_stream = b.stream(StreamKind::message, -1, piece.tracks[1], r.value_type.size_bytes);
   b.value_scalar = r.value_type.scalar;
   if (t.is_assign && r.value_type == r.place_type)
     b.spec.copy_bytes = static_cast<std::int64_t>(r.place_type.size_bytes);
@@ -385,7 +491,7 @@ KernelCall Lowering::move(const Transfer& from, const Transfer& to) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(to.reduction)];
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(to.reduction)];
   Build b(*this, from.piece);
-  b.stream(StreamKind::buffer, r.place->id, to.piece.tracks[0]);
+  b.stream(StreamKind::buffer, r.place->id, to.piece.tracks[0], r.place->element_bytes);
   b.add_value_tracks(form, from.piece);
   if (to.is_assign && r.value_type == r.place_type && form.value->kind == ExprKind::element) {
     b.spec.copy_bytes = static_cast<std::int64_t>(r.place_type.size_bytes);

@@ -15,10 +15,10 @@ enum class StreamKind : std::uint8_t { message, buffer, table };
 
 struct StreamUse {
   StreamKind kind = StreamKind::message;
-  int buffer = -1;                  ///< buffer
-  std::int64_t offset_bytes = 0;    ///< from its start
-  std::vector<std::int64_t> list;   ///< byte offsets when the stream is indexed
-  std::vector<std::int64_t> table;  ///< table: the memory itself
+  int buffer = -1;                   ///< buffer
+  std::int64_t offset_bytes = 0;     ///< from its start
+  std::vector<jit::ListEntry> list;  ///< when the stream is indexed
+  std::vector<std::int64_t> table;   ///< table: the memory itself
 };
 
 struct KernelCall {
@@ -59,15 +59,20 @@ class Lowering {
  public:
   Lowering(const BoundPlan& bound, const StatementSchedule& schedule, SpecTable& specs, Literals literals);
 
+  // Each adds a call, or several where a list reaches further than its entries can say.
+
   /// Reads values and writes the message.
-  KernelCall pack(const Transfer& t);
+  void pack(const Transfer& t, std::vector<KernelCall>& to);
   /// Reads the message and updates places.
-  KernelCall unpack(const Transfer& t);
+  void unpack(const Transfer& t, std::vector<KernelCall>& to);
   /// Reads values and updates places, for transfers that join_ends made. Not for varying patterns.
-  KernelCall move(const Transfer& from, const Transfer& to);
+  void move(const Transfer& from, const Transfer& to, std::vector<KernelCall>& calls);
 
  private:
   struct Build;
+  KernelCall pack(const Transfer& t);
+  KernelCall unpack(const Transfer& t);
+  KernelCall move(const Transfer& from, const Transfer& to);
   Piece shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes) const;
   const BoundPlan& bound_;
   const Statement& statement_;

@@ -168,7 +168,7 @@ void IncomingLoan::make_calls(const BoundPlan& bound, const StatementSchedule& s
   Lowering lowering(bound, s, table, Literals::shapes);
   std::vector<KernelCall> calls;
   for (const auto& [source, place] : *ends) {
-    calls.push_back(lowering.move(source, place));
+    lowering.move(source, place, calls);
     const int buffer = s.values[static_cast<std::size_t>(source.reduction)].value->id;
     regions_.push_back(static_cast<std::size_t>(std::ranges::find(buffers, buffer) - buffers.begin()));
     // The source is the other rank's memory, whose address comes with each message.

@@ -26,13 +26,13 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
   LoweredStatement out;
   for (const Message& m : s.sends) {
     LoweredStatement::Calls calls{m.peer, {}, {}};
-    for (const Transfer& t : m.transfers) calls.calls.push_back(lowering.pack(t));
+    for (const Transfer& t : m.transfers) lowering.pack(t, calls.calls);
     calls.in_place = lies_in_place(s, m, calls.calls);
     out.sends.push_back(std::move(calls));
   }
   for (const Message& m : s.receives) {
     LoweredStatement::Calls calls{m.peer, {}, {}};
-    for (const Transfer& t : m.transfers) calls.calls.push_back(lowering.unpack(t));
+    for (const Transfer& t : m.transfers) lowering.unpack(t, calls.calls);
     out.receives.push_back(std::move(calls));
   }
   if (s.local_send.empty() || s.local_receive.empty()) return out;
@@ -42,10 +42,10 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
       std::ranges::none_of(statement.reductions, &Reduction::is_native))
     ends = join_ends(statement, s.local_send[0].transfers, s.local_receive[0].transfers);
   if (ends) {
-    for (const auto& [from, to] : *ends) out.local.push_back(lowering.move(from, to));
+    for (const auto& [from, to] : *ends) lowering.move(from, to, out.local);
   } else {
-    for (const Transfer& t : s.local_send[0].transfers) out.staging.push_back(lowering.pack(t));
-    for (const Transfer& t : s.local_receive[0].transfers) out.local.push_back(lowering.unpack(t));
+    for (const Transfer& t : s.local_send[0].transfers) lowering.pack(t, out.staging);
+    for (const Transfer& t : s.local_receive[0].transfers) lowering.unpack(t, out.local);
   }
   return out;
 }
@@ -139,12 +139,14 @@ ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int 
   schedule.size = bound.state.size;
   const auto element_bytes = static_cast<std::int64_t>(r.place->element_bytes),
              value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
-  const Piece piece{2, {}, {{{0, element_bytes}, {}}, {{0, value_bytes}, {}}}};
+  const auto field = static_cast<std::int64_t>(r.place->field_offset_bytes);
+  const Piece piece{2, {}, {{{field, field + element_bytes}, {}}, {{0, value_bytes}, {}}}};
   SpecTable table;
-  KernelCall call = Lowering(bound, schedule, table, Literals::innermost)
-                        .unpack({reduction, piece, r.is_assign, /*is_injective=*/false});
+  std::vector<KernelCall> calls;
+  Lowering(bound, schedule, table, Literals::innermost)
+      .unpack({reduction, piece, r.is_assign, /*is_injective=*/false}, calls);
   const std::vector<jit::Kernel> kernels = jit::Compiler::instance().compile(table.specs(), jit::Wait::not_at_all);
-  return {std::move(call), kernels.at(0), &table.specs()[0]};
+  return {std::move(calls.at(0)), kernels.at(0), &table.specs()[0]};
 }
 
 namespace {

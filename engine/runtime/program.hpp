@@ -73,7 +73,8 @@ Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operato
 StatementProgram make_statement_program(const BoundPlan& bound, const StatementSchedule& schedule,
                                         const NativeOperators& operators);
 
-/// The call that applies a reduction to single elements, for ReadyCall::run_listed. For operators of plans.
+/// The call that applies a reduction to single elements, for ReadyCall::run_listed: entries of its list are numbers of
+/// elements in the place's buffer. For operators of plans.
 ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int reduction);
 
 /// The kernel calls of one statement without their code, for listings.

@@ -107,7 +107,7 @@ std::uint64_t ReadyCall::operator()(const std::vector<BoundMemory>& memory, std:
 }
 
 std::uint64_t ReadyCall::run_listed(const std::vector<BoundMemory>& memory, std::byte* message,
-                                    std::span<const std::int64_t> places) {
+                                    std::span<const jit::ListEntry> places) {
   set_bases(memory, message, 0);
   lists_[0] = places.data();
   const jit::KernelArguments arguments{

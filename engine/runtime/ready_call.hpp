@@ -24,10 +24,9 @@ class ReadyCall {
   /// Runs it on the memory; `message` is the message's first byte. Returns 0, or 1 + the number of an iteration with a
   /// zero divisor.
   std::uint64_t operator()(const std::vector<BoundMemory>& memory, std::byte* message);
-  /// The same for other elements: those at `places`, in bytes from the start of the buffer of stream 0, the only one
-  /// with a list, one after the other in the message.
+  /// The same with another list for stream 0, the only one that has one.
   std::uint64_t run_listed(const std::vector<BoundMemory>& memory, std::byte* message,
-                           std::span<const std::int64_t> places);
+                           std::span<const jit::ListEntry> places);
   void set_varying(const std::vector<ScalarValue>& parameters);
   const KernelCall& call() const { return call_; }
   bool is_compiled() const { return call_.spec < 0 || kernel_.is_compiled(); }
@@ -66,7 +65,7 @@ class ReadyCall {
   jit::Kernel kernel_;
   std::optional<NativeReduction> native_;
   std::vector<std::byte*> bases_;
-  std::vector<const std::int64_t*> lists_;
+  std::vector<const jit::ListEntry*> lists_;
 
   std::optional<Units> units_;
   std::vector<Level> levels_;
@@ -74,7 +73,7 @@ class ReadyCall {
   std::vector<Position> positions_;
   std::array<std::int64_t, most_levels> at_{};  ///< the iteration of each level that is fixed
   std::vector<std::byte*> part_bases_;          ///< arguments of a part
-  std::vector<const std::int64_t*> part_lists_;
+  std::vector<const jit::ListEntry*> part_lists_;
   std::vector<std::int64_t> part_extents_;
   std::vector<std::uint64_t> part_scalars_;
 };

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "engine/analysis/expressions.hpp"
 #include "engine/analysis/pattern_finder.hpp"
@@ -301,7 +302,8 @@ bool RowStatement::take(std::vector<Came>& letters) {
       part.segments.push_back(segment);
     }
   }
-  return std::ranges::all_of(parts_, [this](const Part& p) { return !p.reduction->is_assign || are_distinct(p); });
+  return std::ranges::all_of(
+      parts_, [this](const Part& p) { return can_be_listed(p) && (!p.reduction->is_assign || are_distinct(p)); });
 }
 
 /// Adds the places of the rows; false where one is outside its buffer or has not as many elements as were sent.
@@ -328,6 +330,12 @@ bool RowStatement::place_rows(Part& part, const Table& table) {
     if (part.has_counts) part.place_counts.insert(part.place_counts.end(), counts_.begin(), counts_.end());
   }
   return true;
+}
+
+/// Whether entries of lists can say where the elements are that are not just copied.
+bool RowStatement::can_be_listed(const Part& part) const {
+  const Layout& layout = bound_.state.layouts[static_cast<std::size_t>(part.reduction->place->id)];
+  return !part.update || layout.extent <= std::numeric_limits<jit::ListEntry>::max();
 }
 
 bool RowStatement::are_distinct(const Part& part) {
@@ -395,20 +403,17 @@ void RowStatement::apply(const std::vector<BoundMemory>& memory, const std::func
       apply_copies(part, base);
       continue;
     }
+    const auto element = static_cast<std::int64_t>(part.reduction->place->element_bytes);
     std::size_t row = 0;
     for (const Segment& segment : part.segments) {
-      std::span<const std::int64_t> places = std::span(part.place_firsts).subspan(row, segment.rows);
-      if (part.has_counts) {
-        const auto element = static_cast<std::int64_t>(part.reduction->place->element_bytes);
-        listed_.clear();
-        for (std::size_t at = row; at < row + segment.rows; ++at)
-          for (std::int64_t k = 0; k < part.place_counts[at]; ++k)
-            listed_.push_back(part.place_firsts[at] + k * element);
-        places = listed_;
+      listed_.clear();
+      for (const std::size_t end = row + segment.rows; row < end; ++row) {
+        const std::int64_t first = part.place_firsts[row] / element,
+                           count = part.has_counts ? part.place_counts[row] : 1;
+        for (std::int64_t k = first; k < first + count; ++k) listed_.push_back(static_cast<jit::ListEntry>(k));
       }
-      row += segment.rows;
       // Kernels that unpack only read the message.
-      if (!places.empty() && part.update->run_listed(memory, const_cast<std::byte*>(segment.values), places) != 0)
+      if (!listed_.empty() && part.update->run_listed(memory, const_cast<std::byte*>(segment.values), listed_) != 0)
         note(*part.update);
     }
   }

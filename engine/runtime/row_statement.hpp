@@ -110,6 +110,7 @@ class RowStatement {
   void copy_values(const Part& part, std::size_t row, Cursor& to, const std::byte* base) const;
   const std::byte* read_tables(std::span<const std::byte> letter, std::vector<Table>& tables) const;
   bool place_rows(Part& part, const Table& table);
+  bool can_be_listed(const Part& part) const;
   bool are_distinct(const Part& part);
   void apply_copies(const Part& part, std::byte* base) const;
 
@@ -127,7 +128,7 @@ class RowStatement {
   std::span<const std::byte> own_;                ///< this rank's share
   mutable std::vector<Table> tables_;
   std::vector<std::uint64_t> marks_;
-  Column listed_;
+  std::vector<jit::ListEntry> listed_;
 };
 
 }  // namespace kplan

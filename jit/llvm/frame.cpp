@@ -105,10 +105,11 @@ Value* Frame::stride(std::size_t stream, int dimension) {
 
 Value* Frame::list_entry(std::size_t stream, Value* at) {
   Value* list = argument(lists, static_cast<std::int64_t>(stream), builder.getPtrTy());
-  auto* load = builder.CreateAlignedLoad(builder.getInt64Ty(), builder.CreateGEP(builder.getInt64Ty(), list, at),
-                                         llvm::Align(1));
-  mark(load, /*is_target=*/false);
-  return load;
+  auto* entry = builder.CreateAlignedLoad(builder.getInt32Ty(), builder.CreateGEP(builder.getInt32Ty(), list, at),
+                                          llvm::Align(1));
+  mark(entry, /*is_target=*/false);
+  return builder.CreateNUWMul(builder.CreateZExt(entry, builder.getInt64Ty()),
+                              number(spec.streams[stream].list_scale_bytes));
 }
 
 Value* Frame::scalar(int slot, std::int64_t byte, llvm::Type* type) {

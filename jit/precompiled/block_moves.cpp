@@ -6,47 +6,47 @@
 namespace kplan::jit {
 namespace {
 
-std::uint64_t element(std::uint64_t at, std::uint64_t stride, const std::int64_t* list, int i) {
-  return at + stride * static_cast<std::uint64_t>(i) + (list != nullptr ? static_cast<std::uint64_t>(list[i]) : 0);
+std::uint64_t element(std::uint64_t at, std::uint64_t stride, TrackList list, int i) {
+  return at + stride * static_cast<std::uint64_t>(i) + (list ? list[i] : 0);
 }
 
 template <class Bits>
-void load(std::byte* slot, std::uint64_t at, std::uint64_t stride, const std::int64_t* list, int count) {
+void load(std::byte* slot, std::uint64_t at, std::uint64_t stride, TrackList list, int count) {
   auto* __restrict out = reinterpret_cast<Bits*>(slot);
   const auto get = [&](std::uint64_t from) {
     Bits bits;
     std::memcpy(&bits, reinterpret_cast<const void*>(from), sizeof bits);
     return bits;
   };
-  if (list == nullptr && stride == sizeof(Bits)) {
+  if (!list && stride == sizeof(Bits)) {
     std::memcpy(out, reinterpret_cast<const void*>(at), sizeof(Bits) * static_cast<std::size_t>(count));
-  } else if (list == nullptr) {
-    for (int i = 0; i < count; ++i) out[i] = get(element(at, stride, nullptr, i));
+  } else if (!list) {
+    for (int i = 0; i < count; ++i) out[i] = get(element(at, stride, {}, i));
   } else {
     for (int i = 0; i < count; ++i) out[i] = get(element(at, stride, list, i));
   }
 }
 
 template <class Bits>
-void store(std::byte* slot, std::uint64_t at, std::uint64_t stride, const std::int64_t* list, int count) {
+void store(std::byte* slot, std::uint64_t at, std::uint64_t stride, TrackList list, int count) {
   const auto* in = reinterpret_cast<const Bits*>(slot);
   const auto put = [&](std::uint64_t to, Bits bits) { std::memcpy(reinterpret_cast<void*>(to), &bits, sizeof bits); };
-  if (list == nullptr && stride == sizeof(Bits)) {
+  if (!list && stride == sizeof(Bits)) {
     std::memcpy(reinterpret_cast<void*>(at), in, sizeof(Bits) * static_cast<std::size_t>(count));
-  } else if (list == nullptr) {
-    for (int i = 0; i < count; ++i) put(element(at, stride, nullptr, i), in[i]);
+  } else if (!list) {
+    for (int i = 0; i < count; ++i) put(element(at, stride, {}, i), in[i]);
   } else {
     for (int i = 0; i < count; ++i) put(element(at, stride, list, i), in[i]);
   }
 }
 
-void load_boolean(std::byte* slot, std::uint64_t at, std::uint64_t stride, const std::int64_t* list, int count) {
+void load_boolean(std::byte* slot, std::uint64_t at, std::uint64_t stride, TrackList list, int count) {
   load<std::uint8_t>(slot, at, stride, list, count);
   auto* bytes = reinterpret_cast<std::uint8_t*>(slot);
   for (int i = 0; i < count; ++i) bytes[i] = bytes[i] != 0;
 }
 
-void count_up(std::byte* slot, std::uint64_t at, std::uint64_t stride, const std::int64_t*, int count) {
+void count_up(std::byte* slot, std::uint64_t at, std::uint64_t stride, TrackList, int count) {
   auto* out = reinterpret_cast<std::uint64_t*>(slot);
   for (int i = 0; i < count; ++i) out[i] = at + stride * static_cast<std::uint64_t>(i);
 }

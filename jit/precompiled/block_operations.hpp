@@ -3,6 +3,7 @@
 // Values of a block lie one after the other in a slot; booleans are bytes 0 or 1. A complex number is two planes,
 // all real parts and then, `plane` elements further on, all imaginary parts.
 
+#include "jit/precompiled/numeric_nest.hpp"
 #include "plans/arithmetic.hpp"
 
 namespace kplan::jit {
@@ -21,8 +22,7 @@ using BlockFunction = int (*)(const BlockOperands&);
 
 /// Moves elements between a slot and an array: `count` of them, `stride` bytes apart, plus the list's entries if there
 /// is one. `at` is the first one's address.
-using BlockMove = void (*)(std::byte* slot, std::uint64_t at, std::uint64_t stride, const std::int64_t* list,
-                           int count);
+using BlockMove = void (*)(std::byte* slot, std::uint64_t at, std::uint64_t stride, TrackList list, int count);
 
 /// The function of an operation; operand and result types as `check` wants them. Complex selections and conversions go
 /// plane by plane, with the types of the parts; complex to boolean goes at once.

@@ -15,7 +15,7 @@ namespace {
 struct Segment {
   int first, count;
   std::uint64_t target;
-  const std::int64_t* list;
+  TrackList list;
 };
 
 class Run {
@@ -40,8 +40,8 @@ class Run {
     if (!in_order) return program.block;
     const std::uint64_t stride = nest.strides[nest.inner()][0];
     const std::uint64_t apart = std::min(stride, 0 - stride);
-    const bool is_apart = nest.inner_list(0) == nullptr &&
-                          apart >= static_cast<std::uint64_t>(program.target_last - program.target_first);
+    const bool is_apart =
+        !nest.inner_list(0) && apart >= static_cast<std::uint64_t>(program.target_last - program.target_first);
     return is_apart ? program.block : 1;
   }
 
@@ -61,7 +61,7 @@ class Run {
       if (step.is_boolean) bits = (bits & 0xff) != 0;
       // As the row of an array that does not move.
       block_load(static_cast<std::size_t>(step.slot.bytes))(place(step.slot, 0),
-                                                            reinterpret_cast<std::uintptr_t>(&bits), 0, nullptr, count);
+                                                            reinterpret_cast<std::uintptr_t>(&bits), 0, {}, count);
     }
   }
 
@@ -70,10 +70,7 @@ class Run {
     for (std::int64_t done = 0; done < extent;) {
       const int count = static_cast<int>(std::min<std::int64_t>(extent - done, program_.block - filled_));
       const auto turns = static_cast<std::uint64_t>(done);
-      auto list = [&](int track) {
-        const std::int64_t* entries = nest_.inner_list(track);
-        return entries == nullptr ? nullptr : entries + done;
-      };
+      const auto list = [&](int track) { return nest_.inner_list(track).from(done); };
       for (const MoveStep& step : program_.loads) {
         const std::uint64_t stride = row_strides_[step.track];
         step.move(place(step.slot, filled_), at[step.track] + stride * turns + step.offset_bytes, stride,
@@ -104,7 +101,7 @@ class Run {
   bool update(const Segment& segment, int from, int count) {
     const std::uint64_t stride = row_strides_[0];
     const std::uint64_t target = segment.target + stride * static_cast<std::uint64_t>(from);
-    const std::int64_t* list = segment.list == nullptr ? nullptr : segment.list + from;
+    const TrackList list = segment.list.from(from);
     const int first = segment.first + from;
     for (const MoveStep& step : program_.ordered_loads)
       step.move(place(step.slot, first), target + step.offset_bytes, stride, list, count);

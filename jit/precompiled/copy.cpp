@@ -15,7 +15,7 @@ struct Row {
   std::byte* to;
   const std::byte* from;
   std::int64_t count, to_stride, from_stride;
-  const std::int64_t *to_list, *from_list;
+  TrackList to_list, from_list;
   std::size_t bytes;
 };
 
@@ -33,17 +33,16 @@ void copy_strided(const Row row) {
 template <std::size_t Bytes, bool ToIsIndexed, bool FromIsIndexed>
 void copy_indexed(const Row row) {
   for (std::int64_t i = 0; i < row.count; ++i) {
-    std::memcpy(row.to + i * row.to_stride + (ToIsIndexed ? row.to_list[i] : 0),
-                row.from + i * row.from_stride + (FromIsIndexed ? row.from_list[i] : 0),
+    std::memcpy(row.to + i * row.to_stride + static_cast<std::int64_t>(ToIsIndexed ? row.to_list[i] : 0),
+                row.from + i * row.from_stride + static_cast<std::int64_t>(FromIsIndexed ? row.from_list[i] : 0),
                 Bytes == 0 ? row.bytes : Bytes);
   }
 }
 
 template <std::size_t Bytes>
 RowCopy choose_layout(const Row& row) {
-  if (row.to_list != nullptr)
-    return row.from_list != nullptr ? copy_indexed<Bytes, true, true> : copy_indexed<Bytes, true, false>;
-  if (row.from_list != nullptr) return copy_indexed<Bytes, false, true>;
+  if (row.to_list) return row.from_list ? copy_indexed<Bytes, true, true> : copy_indexed<Bytes, true, false>;
+  if (row.from_list) return copy_indexed<Bytes, false, true>;
   if (Bytes != 0 && row.to_stride == static_cast<std::int64_t>(Bytes)) return copy_strided<Bytes, true, false>;
   if (Bytes != 0 && row.from_stride == static_cast<std::int64_t>(Bytes)) return copy_strided<Bytes, false, true>;
   return copy_strided<Bytes, false, false>;

@@ -20,7 +20,7 @@ NumericNest::NumericNest(const KernelSpec& spec, const KernelArguments& argument
   for (std::size_t s = 0; s < spec.streams.size(); ++s) {
     const Stream& stream = spec.streams[s];
     starts[s] = reinterpret_cast<std::uintptr_t>(arguments.bases[s]);
-    lists[s] = stream.is_indexed ? arguments.lists[s] : nullptr;
+    if (stream.is_indexed) lists[s] = {arguments.lists[s], static_cast<std::uint64_t>(stream.list_scale_bytes)};
     int loop = 0;
     if (list_loop == 0) strides[loop++][s] = static_cast<std::uint64_t>(stream.list_stride_bytes);
     for (std::size_t d = 0; d < rank; ++d) {
@@ -34,7 +34,6 @@ NumericNest::NumericNest(const KernelSpec& spec, const KernelArguments& argument
 void NumericNest::add_number(std::uint64_t start, const std::int64_t* strides_by_dimension, std::uint64_t list_stride) {
   const int t = track_count++;
   starts[t] = start;
-  lists[t] = nullptr;
   for (int l = 0; l < loop_count; ++l) {
     if (l == list_loop) strides[l][t] = list_stride;
     else strides[l][t] = static_cast<std::uint64_t>(*strides_by_dimension++);
@@ -76,7 +75,7 @@ void NumericNest::simplify() {
   for (int l = loop_count; l-- > 0;) {
     if (extents[l] != 1) continue;
     for (int t = 0; t < track_count && l == list_loop; ++t) {
-      if (lists[t] != nullptr) starts[t] += static_cast<std::uint64_t>(lists[t][0]);
+      if (lists[t]) starts[t] += lists[t][0];
     }
     drop(l);
   }
@@ -113,7 +112,7 @@ void NumericNest::choose_inner() {
     std::uint64_t total = row_bytes / static_cast<std::uint64_t>(extents[loop]);
     for (int t = 0; t < stream_count; ++t) {
       const std::uint64_t stride = strides[loop][t];
-      const bool is_indexed = loop == list_loop && lists[t] != nullptr;
+      const bool is_indexed = loop == list_loop && lists[t];
       const std::uint64_t near = std::min({stride, 0 - stride, line_bytes});
       total += (is_indexed ? line_bytes : near) * (t == 0 ? 2 : 1);
     }

@@ -8,6 +8,16 @@
 
 namespace kplan::jit {
 
+/// What the turns of the list loop add to a track, from one of them on.
+struct TrackList {
+  const ListEntry* entries = nullptr;  ///< null: nothing
+  std::uint64_t scale = 1;
+
+  explicit operator bool() const { return entries != nullptr; }
+  std::uint64_t operator[](std::int64_t turn) const { return scale * entries[turn]; }
+  TrackList from(std::int64_t turn) const { return {entries == nullptr ? nullptr : entries + turn, scale}; }
+};
+
 /// What moves along the nest is a track: a stream's address, or a number that is linear in the position.
 struct NumericNest {
   static constexpr int most_loops = 9;
@@ -21,7 +31,7 @@ struct NumericNest {
   std::int64_t extents[most_loops];
   std::uint64_t strides[most_loops][most_tracks];  ///< loops outermost first
   std::uint64_t starts[most_tracks];
-  const std::int64_t* lists[most_tracks];  ///< what a turn of the list loop adds besides; null: nothing
+  TrackList lists[most_tracks];
 
   /// The spec's loops and its streams' tracks. A spec has at most `most_tracks` streams here.
   NumericNest(const KernelSpec& spec, const KernelArguments& arguments);
@@ -40,7 +50,7 @@ struct NumericNest {
 
   /// The innermost loop; there is one after `simplify`.
   int inner() const { return loop_count - 1; }
-  const std::int64_t* inner_list(int track) const { return list_loop == inner() ? lists[track] : nullptr; }
+  TrackList inner_list(int track) const { return list_loop == inner() ? lists[track] : TrackList(); }
 
  private:
   void drop(int loop);
@@ -58,7 +68,7 @@ bool rows_below(const NumericNest& nest, int loop, const std::uint64_t* at, cons
     for (int t = 0; t < nest.track_count; ++t) here[t] = at[t] + static_cast<std::uint64_t>(turn) * strides[t];
     if (loop == nest.list_loop) {
       for (int t = 0; t < nest.track_count; ++t) {
-        if (nest.lists[t] != nullptr) here[t] += static_cast<std::uint64_t>(nest.lists[t][turn]);
+        if (nest.lists[t]) here[t] += nest.lists[t][turn];
       }
     }
     if (!rows_below(nest, loop + 1, here, row)) return false;

@@ -25,6 +25,7 @@ TEST_CASE("every field of a spec but its name changes the key") {
       [](KernelSpec& s) { s.streams[1].strides_bytes[0] = 8; },
       [](KernelSpec& s) { s.streams[1].is_indexed = true; },
       [](KernelSpec& s) { s.streams[0].list_stride_bytes = 8; },
+      [](KernelSpec& s) { s.streams[0].list_scale_bytes = 8; },
       [](KernelSpec& s) { s.is_injective = false; },
       [](KernelSpec& s) { s.copy_bytes = 4; },
       [](KernelSpec& s) { s.instructions[0].type = Scalar::i32; },
@@ -118,9 +119,9 @@ TEST_CASE("iterations that meet in the target are done in order") {
   spec.instructions = {load(0, Scalar::f64), load(1, Scalar::f64), apply(Operation::add, Scalar::f64, 0, 1)};
   spec.outputs = {{0, 2}};
   std::vector<double> histogram(3, 0), source = {1, 2, 4, 8, 16};
-  const std::vector<std::int64_t> list = {0, 8, 0, 16, 0};
+  const std::vector<jit::ListEntry> list = {0, 8, 0, 16, 0};
   std::byte* bases[] = {reinterpret_cast<std::byte*>(histogram.data()), reinterpret_cast<std::byte*>(source.data())};
-  const std::int64_t* lists[] = {list.data(), nullptr};
+  const jit::ListEntry* lists[] = {list.data(), nullptr};
   const jit::KernelArguments arguments{bases, lists, 5, nullptr, nullptr, nullptr};
   CHECK(jit::Compiler::instance().compile({&spec, 1})[0](arguments) == 0);
   CHECK(histogram == std::vector<double>{21, 2, 8});

@@ -93,18 +93,18 @@ TEST_CASE("copies with small, large and negative strides touch nothing beyond th
 TEST_CASE("a list gathers elements into a packed target") {
   for (const std::int64_t bytes : {4, 8, 24}) {
     KernelSpec spec;
-    spec.streams = {{false, {}, bytes}, {true, {}, 0}};
+    spec.streams = {{false, {}, bytes}, {true, {}, 0, bytes}};
     spec.copy_bytes = bytes;
-    std::vector<std::int64_t> list;
-    for (std::int64_t o = 0; o < 100; ++o) list.push_back(o * 37 % 101 * bytes);
+    std::vector<jit::ListEntry> list;
+    for (jit::ListEntry o = 0; o < 100; ++o) list.push_back(o * 37 % 101);
     Array source(static_cast<std::size_t>(101 * bytes), true), target(static_cast<std::size_t>(100 * bytes), true);
     std::byte* bases[] = {target.bytes, source.bytes};
-    const std::int64_t* lists[] = {nullptr, list.data()};
+    const jit::ListEntry* lists[] = {nullptr, list.data()};
     const auto kernels = Compiler::instance().compile({&spec, 1});
     CHECK(kernels[0]({bases, lists, 100, nullptr, nullptr, nullptr}) == 0);
     bool ok = true;
     for (std::size_t o = 0; o < 100; ++o) {
-      ok = ok && std::memcmp(target.bytes + o * static_cast<std::size_t>(bytes), source.bytes + list[o],
+      ok = ok && std::memcmp(target.bytes + o * static_cast<std::size_t>(bytes), source.bytes + list[o] * bytes,
                              static_cast<std::size_t>(bytes)) == 0;
     }
     CHECK(ok);

@@ -52,10 +52,10 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST_CASE("a precompiled kernel allocates nothing when it runs") {
   std::vector<double> target(10000), source(10000, 1.5);
-  std::vector<std::int64_t> list(100);
-  for (std::size_t i = 0; i < list.size(); ++i) list[i] = static_cast<std::int64_t>(8 * (i * 37 % 100));
+  std::vector<jit::ListEntry> list(100);
+  for (std::size_t i = 0; i < list.size(); ++i) list[i] = static_cast<jit::ListEntry>(8 * (i * 37 % 100));
   std::byte* bases[] = {at(target), at(source)};
-  const std::int64_t* lists[] = {nullptr, list.data()};
+  const jit::ListEntry* lists[] = {nullptr, list.data()};
   const std::vector<Instruction> sum = {load(0, Scalar::f64), load(1, Scalar::f64),
                                         apply(Operation::add, Scalar::f64, 0, 1)};
   std::vector<KernelSpec> specs = {copy_spec({30, 40}, {320, 8}, {8, 240}, 8), copy_spec({10000}, {8}, {8}, 8),

@@ -97,7 +97,10 @@ class Maker {
       return;
     }
     auto& list = k_.lists[s];
-    for (std::int64_t o = 0; o < k_.list_length; ++o) list.push_back((is_packed ? o : pick(0, 10)) * block);
+    const std::int64_t unit = chance(50) ? block : 1;
+    stream.list_scale_bytes = unit;
+    for (std::int64_t o = 0; o < k_.list_length; ++o)
+      list.push_back(static_cast<jit::ListEntry>((is_packed ? o : pick(0, 10)) * (block / unit)));
     std::shuffle(list.begin(), list.end(), random_);
   }
 

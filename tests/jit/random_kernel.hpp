@@ -16,7 +16,7 @@ struct RandomKernel {
   jit::KernelSpec spec;
   std::vector<std::int64_t> extents;  ///< by dimension, literal ones too
   std::vector<std::int64_t> strides;  ///< stream-major, literal ones too
-  std::vector<std::vector<std::int64_t>> lists;
+  std::vector<std::vector<jit::ListEntry>> lists;
   std::int64_t list_length = 0;
   std::vector<std::uint64_t> scalars;
   std::vector<std::int64_t> first, last;  ///< by stream: the lowest offset touched, and one beyond the highest
@@ -38,7 +38,7 @@ class Arena {
  private:
   std::vector<std::unique_ptr<GuardedMemory>> memories_;
   std::vector<std::byte*> bases_;
-  std::vector<const std::int64_t*> lists_;
+  std::vector<const jit::ListEntry*> lists_;
 };
 
 /// Calls f with the offset of every iteration's element in the stream, list included, in the nest's order.
@@ -54,7 +54,8 @@ void for_each_offset(const RandomKernel& k, std::size_t stream, F f) {
     bool more = true;
     while (more) {
       std::int64_t offset = o * k.spec.streams[stream].list_stride_bytes;
-      if (k.spec.streams[stream].is_indexed) offset += k.lists[stream][static_cast<std::size_t>(o)];
+      if (k.spec.streams[stream].is_indexed)
+        offset += k.spec.streams[stream].list_scale_bytes * k.lists[stream][static_cast<std::size_t>(o)];
       for (std::size_t d = 0; d < rank; ++d) offset += at[d] * k.strides[stream * rank + d];
       f(offset);
       more = false;
