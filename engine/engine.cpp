@@ -34,7 +34,6 @@ struct Engine::State {
   LendingLimits lending;
   transport::NativeCollectives native = transport::native_collectives_from_environment();
   NativeOperators operators;
-  std::unique_ptr<transport::SparseExchange> discovery;  ///< made when a plan first needs it
 
   Clock::time_point deadline() const { return Clock::now() + timeout; }
   bool wants_native(const StatementSchedule& s) const;
@@ -97,8 +96,9 @@ Schedule Engine::State::make_schedule(const BoundPlan& bound, std::exception_ptr
     return is_told(knowledge) && !knowledge.is_varying;
   };
   std::vector<std::pair<std::int64_t, std::span<const std::byte>>> told;
+  std::unique_ptr<transport::SparseExchange> discovery;
   if (std::ranges::any_of(bound.model->statements, tells)) {
-    if (!discovery) discovery = transport->open_exchange(deadline());
+    discovery = transport->open_exchange(deadline(), transport::Use::set_up);
     std::vector<transport::OutgoingLetter> outgoing;
     for (const auto& [to, bytes] : letters) outgoing.push_back({static_cast<int>(to), bytes});
     discovery->begin(outgoing);

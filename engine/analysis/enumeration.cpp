@@ -192,17 +192,16 @@ void Enumeration::add_block(const Block& block, const std::vector<std::int64_t>&
                             const std::vector<TrackSource>& own, const std::vector<TrackSource>& notice, ByPeer& out) {
   TrackColumns elements(columns_, block, own, bound_.state.layouts),
       environments(columns_, block, notice, bound_.state.layouts);
-  Lists* last = nullptr;
-  std::int64_t last_peer = -1;
-  for (std::size_t row = 0; row < block.count; ++row) {
-    if (peers[row] != last_peer) {
-      last_peer = peers[row];
-      last = &out[last_peer];
-      last->own.resize(own.size());
-      last->notice.resize(notice.size());
-    }
-    last->element_count += elements.append(row, last->own);
-    last->environment_count += environments.append(row, last->notice);
+  for (std::size_t row = 0; row < block.count;) {
+    const std::int64_t peer = peers[row];
+    std::size_t end = row + 1;
+    while (end < block.count && peers[end] == peer) ++end;
+    Lists& lists = out[peer];
+    lists.own.resize(own.size());
+    lists.notice.resize(notice.size());
+    lists.element_count += elements.append(row, end, lists.own);
+    lists.environment_count += environments.append(row, end, lists.notice);
+    row = end;
   }
 }
 

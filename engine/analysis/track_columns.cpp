@@ -66,11 +66,19 @@ std::vector<std::int64_t> TrackColumns::track_at(std::size_t t, std::size_t row)
   return out;
 }
 
-std::int64_t TrackColumns::append(std::size_t row, std::vector<std::vector<std::int64_t>>& tracks) {
-  if (!has_slices_) {
-    for (std::size_t t = 0; t < sources_.size(); ++t) tracks[t].push_back(values_[t][row]);
-    return 1;
+std::int64_t TrackColumns::append(std::size_t first, std::size_t end, std::vector<std::vector<std::int64_t>>& tracks) {
+  std::int64_t out = 0;
+  if (has_slices_) {
+    for (std::size_t row = first; row < end; ++row) out += append_one(row, tracks);
+    return out;
   }
+  const auto from = static_cast<std::ptrdiff_t>(first), to = static_cast<std::ptrdiff_t>(end);
+  for (std::size_t t = 0; t < sources_.size(); ++t)
+    tracks[t].insert(tracks[t].end(), values_[t].begin() + from, values_[t].begin() + to);
+  return to - from;
+}
+
+std::int64_t TrackColumns::append_one(std::size_t row, std::vector<std::vector<std::int64_t>>& tracks) {
   try {
     std::vector<std::vector<std::int64_t>> lists;
     std::size_t count = 1;

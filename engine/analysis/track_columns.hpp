@@ -14,10 +14,12 @@ class TrackColumns {
   TrackColumns(ColumnEvaluator& columns, const Block& block, const std::vector<TrackSource>& sources,
                const std::vector<Layout>& layouts);
 
-  /// Appends the tracks of one environment, as many elements as it has, and returns how many. Throws BlockFault.
-  std::int64_t append(std::size_t row, std::vector<std::vector<std::int64_t>>& tracks);
+  /// Appends the tracks of the environments [first, end), as many elements as they have, and returns how many. Throws
+  /// BlockFault.
+  std::int64_t append(std::size_t first, std::size_t end, std::vector<std::vector<std::int64_t>>& tracks);
 
  private:
+  std::int64_t append_one(std::size_t row, std::vector<std::vector<std::int64_t>>& tracks);
   void column_of(const TrackSource& source, std::vector<std::int64_t>& out);
   std::vector<std::int64_t> track_at(std::size_t source, std::size_t row);
 

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <limits>
 #include <map>
+
+#include "engine/lower/list_entries.hpp"
 
 namespace kplan {
 namespace {
@@ -30,68 +30,6 @@ std::optional<std::int64_t> regular_step(const std::vector<std::int64_t>& number
   return step;
 }
 
-std::vector<jit::ListEntry> entries_of(const std::vector<std::int64_t>& bases, std::int64_t lowest, std::int64_t unit) {
-  std::vector<jit::ListEntry> out(bases.size());
-  const auto fill = [&](const auto& quotient) {
-    for (std::size_t k = 0; k < bases.size(); ++k) out[k] = static_cast<jit::ListEntry>(quotient(bases[k] - lowest));
-  };
-  const auto bits = static_cast<std::uint64_t>(unit);
-  if (std::has_single_bit(bits)) fill([shift = std::countr_zero(bits)](std::int64_t v) { return v >> shift; });
-  else fill([unit](std::int64_t v) { return v / unit; });
-  return out;
-}
-
-/// A track that may be listed, and the unit of its list's entries.
-struct ListedTrack {
-  const Track* track;
-  std::size_t unit;
-};
-
-std::int64_t base_at(const Track& track, std::size_t entry) {
-  return track.bases[track.bases.size() == 1 ? 0 : entry];
-}
-
-/// Where the list of a piece must be cut so that the entries of each part can say how far it reaches: the ends of the
-/// parts.
-std::vector<std::int64_t> list_ends(const Piece& piece, const std::vector<ListedTrack>& tracks) {
-  constexpr Wide most_entries = std::numeric_limits<jit::ListEntry>::max();
-  const auto fits = [&](const ListedTrack& t) {
-    const Reach reach = reach_of(piece, *t.track);
-    return static_cast<Wide>(reach.highest) - reach.lowest <= most_entries * static_cast<Wide>(t.unit);
-  };
-  if (piece.list_length == 1 || std::ranges::all_of(tracks, fits)) return {piece.list_length};
-  std::vector<std::int64_t> out;
-  std::vector<Reach> reaches;
-  for (std::int64_t o = 0; o < piece.list_length; ++o) {
-    const auto at = static_cast<std::size_t>(o);
-    bool is_too_far = false;
-    for (std::size_t t = 0; t < tracks.size() && !reaches.empty(); ++t) {
-      const std::int64_t base = base_at(*tracks[t].track, at);
-      reaches[t] = {std::min(reaches[t].lowest, base), std::max(reaches[t].highest, base)};
-      is_too_far = is_too_far || static_cast<Wide>(reaches[t].highest) - reaches[t].lowest >
-                                     most_entries * static_cast<Wide>(tracks[t].unit);
-    }
-    if (is_too_far) out.push_back(o);
-    if (is_too_far || reaches.empty()) {
-      reaches.clear();
-      for (const ListedTrack& t : tracks) reaches.push_back({base_at(*t.track, at), base_at(*t.track, at)});
-    }
-  }
-  out.push_back(piece.list_length);
-  return out;
-}
-
-/// The entries [first, end) of its list.
-Transfer list_part(const Transfer& t, std::int64_t first, std::int64_t end) {
-  if (first == 0 && end == t.piece.list_length) return t;
-  Transfer out{t.reduction, {end - first, t.piece.counts, {}}, t.is_assign, t.is_injective};
-  for (const Track& track : t.piece.tracks) {
-    if (track.bases.size() == 1) out.piece.tracks.push_back(track);
-    else out.piece.tracks.push_back({{track.bases.begin() + first, track.bases.begin() + end}, track.strides});
-  }
-  return out;
-}
-
 std::string identifier(const std::string& text) {
   std::string out;
   for (const char c : text) out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
@@ -111,7 +49,10 @@ Lowering::Lowering(const BoundPlan& bound, const StatementSchedule& schedule, Sp
       statement_(bound.model->statements[static_cast<std::size_t>(schedule.statement)]),
       schedule_(schedule),
       specs_(specs),
-      literals_(literals) {}
+      literals_(literals) {
+  for (const auto* messages : {&schedule.sends, &schedule.receives, &schedule.local_send, &schedule.local_receive})
+    for (const Message& m : *messages) message_bytes_ = std::max(message_bytes_, m.bytes);
+}
 
 /// The piece in one of few shapes, so that code for one run of a varying pattern serves the next: one block of elements
 /// side by side, a list of such blocks, or a list of elements. `element_bytes`: by track, 0 for numbers.
@@ -408,45 +349,42 @@ struct Lowering::Build {
   }
 };
 
-Piece Lowering::shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes) const {
-  return literals_ == Literals::innermost ? plain_shape(piece, element_bytes) : piece;
+const Piece& Lowering::shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes) {
+  return literals_ == Literals::innermost ? plain_ = plain_shape(piece, element_bytes) : piece;
+}
+
+std::int64_t Lowering::extent(int buffer) const {
+  return bound_.state.layouts[static_cast<std::size_t>(buffer)].extent;
 }
 
 void Lowering::pack(const Transfer& t, std::vector<KernelCall>& to) {
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(t.reduction)];
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
-  std::vector<ListedTrack> tracks{{&t.piece.tracks.back(), r.value_type.size_bytes}};
+  std::vector<ListedTrack> tracks{{&t.piece.tracks.back(), r.value_type.size_bytes, message_bytes_}};
   for (std::size_t k = 0; k < form.elements.size(); ++k)
-    tracks.push_back({&t.piece.tracks[k], form.elements[k]->element_bytes});
-  std::int64_t first = 0;
-  for (const std::int64_t end : list_ends(t.piece, tracks)) {
-    to.push_back(pack(list_part(t, first, end)));
-    first = end;
-  }
+    tracks.push_back({&t.piece.tracks[k], form.elements[k]->element_bytes, extent(form.elements[k]->id)});
+  each_part(t, list_ends(t.piece, tracks), [&](const Transfer& part) { to.push_back(pack(part)); });
 }
 
 void Lowering::unpack(const Transfer& t, std::vector<KernelCall>& to) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
   if (r.is_native && !t.is_assign) return to.push_back(unpack(t));
-  std::int64_t first = 0;
-  for (const std::int64_t end : list_ends(
-           t.piece, {{&t.piece.tracks[0], r.place->element_bytes}, {&t.piece.tracks[1], r.value_type.size_bytes}})) {
-    to.push_back(unpack(list_part(t, first, end)));
-    first = end;
-  }
+  const std::vector<ListedTrack> tracks{{&t.piece.tracks[0], r.place->element_bytes, extent(r.place->id)},
+                                        {&t.piece.tracks[1], r.value_type.size_bytes, message_bytes_}};
+  each_part(t, list_ends(t.piece, tracks), [&](const Transfer& part) { to.push_back(unpack(part)); });
 }
 
 void Lowering::move(const Transfer& from, const Transfer& to, std::vector<KernelCall>& calls) {
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(to.reduction)];
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(to.reduction)];
-  std::vector<ListedTrack> tracks{{&to.piece.tracks[0], r.place->element_bytes}};
+  std::vector<ListedTrack> tracks{{&to.piece.tracks[0], r.place->element_bytes, extent(r.place->id)}};
   for (std::size_t k = 0; k < form.elements.size(); ++k)
-    tracks.push_back({&from.piece.tracks[k], form.elements[k]->element_bytes});
-  std::int64_t first = 0;
-  for (const std::int64_t end : list_ends(from.piece, tracks)) {
-    calls.push_back(move(list_part(from, first, end), list_part(to, first, end)));
-    first = end;
-  }
+    tracks.push_back({&from.piece.tracks[k], form.elements[k]->element_bytes, extent(form.elements[k]->id)});
+  const std::vector<std::int64_t> ends = list_ends(from.piece, tracks);
+  std::vector<Transfer> places;
+  each_part(to, ends, [&](const Transfer& part) { places.push_back(part); });
+  auto place = places.begin();
+  each_part(from, ends, [&](const Transfer& part) { calls.push_back(move(part, *place++)); });
 }
 
 KernelCall Lowering::pack(const Transfer& t) {
@@ -456,7 +394,7 @@ KernelCall Lowering::pack(const Transfer& t) {
   for (const Expr* e : form.elements) element_bytes.push_back(static_cast<std::int64_t>(e->element_bytes));
   element_bytes.resize(t.piece.tracks.size() - 1);
   element_bytes.push_back(static_cast<std::int64_t>(r.value_type.size_bytes));
-  const Piece piece = shaped(t.piece, element_bytes);
+  const Piece& piece = shaped(t.piece, element_bytes);
   Build b(*this, piece);
   b.stream(StreamKind::message, -1, piece.tracks.back(), r.value_type.size_bytes);
   b.add_value_tracks(form, piece);
@@ -475,7 +413,7 @@ KernelCall Lowering::unpack(const Transfer& t) {
     call.reduction = t.reduction;
     return call;
   }
-  const Piece piece = shaped(
+  const Piece& piece = shaped(
       t.piece, {static_cast<std::int64_t>(r.place->element_bytes), static_cast<std::int64_t>(r.value_type.size_bytes)});
   Build b(*this, piece);
   b.stream(StreamKind::buffer, r.place->id, piece.tracks[0], r.place->element_bytes);

@@ -70,15 +70,18 @@ class Lowering {
 
  private:
   struct Build;
+  std::int64_t extent(int buffer) const;
   KernelCall pack(const Transfer& t);
   KernelCall unpack(const Transfer& t);
   KernelCall move(const Transfer& from, const Transfer& to);
-  Piece shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes) const;
+  const Piece& shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes);
   const BoundPlan& bound_;
   const Statement& statement_;
   const StatementSchedule& schedule_;
   SpecTable& specs_;
   Literals literals_;
+  std::int64_t message_bytes_ = 0;  ///< of the longest one
+  Piece plain_;                     ///< the piece at hand in a plain shape
 };
 
 }  // namespace kplan

@@ -42,12 +42,12 @@ struct Origin {
 
 class Ordering {
  public:
-  Ordering(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives,
+  Ordering(const BoundPlan& bound, const Statement& s, std::vector<Flow> receives,
            const ReceivedEnvironments& environments)
-      : bound_(bound), s_(s), receives_(receives), environments_(environments) {}
+      : bound_(bound), s_(s), receives_(std::move(receives)), environments_(environments) {}
 
   Applications order() {
-    for (const Flow& flow : receives_) out_.messages.push_back(message(flow));
+    for (Flow& flow : receives_) out_.messages.push_back(message(flow));
     if (are_surely_distinct()) {
       for (Message& m : out_.messages)
         for (Transfer& t : m.transfers) t.is_assign = t.is_assign || s_.is_fresh;
@@ -65,20 +65,21 @@ class Ordering {
  private:
   const Reduction& reduction(const Transfer& t) const { return s_.reductions[static_cast<std::size_t>(t.reduction)]; }
 
-  Message message(const Flow& flow) const {
+  /// Takes the flow's pieces.
+  Message message(Flow& flow) const {
     Message out;
     out.peer = flow.peer;
-    for (const Segment& segment : flow.segments) {
+    for (Segment& segment : flow.segments) {
       const Reduction& r = s_.reductions[static_cast<std::size_t>(segment.reduction)];
       const auto element_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
       out.bytes = aligned(out.bytes);
       out.element_count += segment.element_count;
       out.payload_bytes += segment.element_count * element_bytes;
       out.digest = mixed(mixed(out.digest, static_cast<std::uint64_t>(segment.reduction)), segment.digest);
-      for (const Piece& piece : segment.pieces) {
-        Transfer t{segment.reduction, piece, r.is_assign, true};
+      for (Piece& piece : segment.pieces) {
+        Transfer t{segment.reduction, std::move(piece), r.is_assign, true};
         add_message_track(t.piece, out.bytes, element_bytes);
-        out.bytes += piece.element_count() * element_bytes;
+        out.bytes += t.piece.element_count() * element_bytes;
         out.transfers.push_back(std::move(t));
       }
     }
@@ -273,7 +274,7 @@ class Ordering {
 
   const BoundPlan& bound_;
   const Statement& s_;
-  const std::vector<Flow>& receives_;
+  std::vector<Flow> receives_;
   const ReceivedEnvironments& environments_;
   Applications out_;
   bool meets_twice_ = false;
@@ -282,9 +283,9 @@ class Ordering {
 
 }  // namespace
 
-Applications order_applications(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives,
+Applications order_applications(const BoundPlan& bound, const Statement& s, std::vector<Flow> receives,
                                 const ReceivedEnvironments& environments) {
-  return Ordering(bound, s, receives, environments).order();
+  return Ordering(bound, s, std::move(receives), environments).order();
 }
 
 }  // namespace kplan

@@ -17,20 +17,20 @@ bool meet(const std::set<int>& a, const std::set<int>& b) {
 }
 
 /// The messages that the flows make at the sender.
-Message sent_message(const Statement& s, const Flow& flow) {
+Message sent_message(const Statement& s, Flow flow) {
   Message out;
   out.peer = flow.peer;
-  for (const Segment& segment : flow.segments) {
+  for (Segment& segment : flow.segments) {
     const auto element_bytes =
         static_cast<std::int64_t>(s.reductions[static_cast<std::size_t>(segment.reduction)].value_type.size_bytes);
     out.bytes = (out.bytes + 15) / 16 * 16;
     out.element_count += segment.element_count;
     out.payload_bytes += segment.element_count * element_bytes;
     out.digest = mixed(mixed(out.digest, static_cast<std::uint64_t>(segment.reduction)), segment.digest);
-    for (const Piece& piece : segment.pieces) {
-      Transfer t{segment.reduction, piece, true, true};
+    for (Piece& piece : segment.pieces) {
+      Transfer t{segment.reduction, std::move(piece), true, true};
       add_message_track(t.piece, out.bytes, element_bytes);
-      out.bytes += piece.element_count() * element_bytes;
+      out.bytes += t.piece.element_count() * element_bytes;
       out.transfers.push_back(std::move(t));
     }
   }
@@ -47,6 +47,7 @@ void add_message_track(Piece& piece, std::int64_t offset_bytes, std::int64_t ele
     track.strides[d] = stride;
     stride *= piece.counts[d];
   }
+  track.bases.reserve(static_cast<std::size_t>(piece.list_length));
   for (std::int64_t o = 0; o < piece.list_length; ++o) track.bases.push_back(offset_bytes + o * stride);
   piece.tracks.push_back(std::move(track));
 }
@@ -144,12 +145,12 @@ StatementSchedule finish_statement(StatementDraft draft, std::vector<Notice> tol
     add_told_half(bound, s, told, pattern);
   }
   const ReceivedEnvironments environments(bound, s, is_told(out.knowledge) && !s.is_pull ? &told : nullptr);
-  Applications applications = order_applications(bound, s, pattern.receives, environments);
+  Applications applications = order_applications(bound, s, std::move(pattern.receives), environments);
   out.is_in_sender_order = applications.is_in_sender_order;
   for (Message& m : applications.messages)
     (m.peer == out.rank ? out.local_receive : out.receives).push_back(std::move(m));
-  for (const Flow& flow : pattern.sends)
-    (flow.peer == out.rank ? out.local_send : out.sends).push_back(sent_message(s, flow));
+  for (Flow& flow : pattern.sends)
+    (flow.peer == out.rank ? out.local_send : out.sends).push_back(sent_message(s, std::move(flow)));
   const std::int64_t sent = out.local_send.empty() ? 0 : out.local_send[0].element_count,
                      received = out.local_receive.empty() ? 0 : out.local_receive[0].element_count;
   const bool differs =

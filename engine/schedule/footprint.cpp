@@ -74,18 +74,18 @@ void Footprint::add_track(Elements& to, const BoundPlan& bound, int buffer, cons
   if (!set) return;
   const auto size = static_cast<std::int64_t>(bound.model->buffers[static_cast<std::size_t>(buffer)].type.size_bytes);
   // The innermost dimension is a run where its elements are neighbours.
-  Piece outer = piece;
+  const auto insert = [&](const Piece& nest, const Track& starts, std::int64_t run) {
+    walk(nest, starts, [&](std::int64_t position) {
+      set->insert(position / size, run);
+      return true;
+    });
+  };
+  if (piece.counts.empty() || track.strides.back() != size) return insert(piece, track, 1);
+  Piece outer{piece.list_length, piece.counts, {}};
   Track starts = track;
-  std::int64_t run = 1;
-  if (!outer.counts.empty() && starts.strides.back() == size) {
-    run = outer.counts.back();
-    outer.counts.pop_back();
-    starts.strides.pop_back();
-  }
-  walk(outer, starts, [&](std::int64_t position) {
-    set->insert(position / size, run);
-    return true;
-  });
+  outer.counts.pop_back();
+  starts.strides.pop_back();
+  insert(outer, starts, piece.counts.back());
 }
 
 bool Footprint::meet(const Elements& a, const Elements& b) {

@@ -113,7 +113,7 @@ struct Applications {
   std::vector<Message> messages;  ///< by flow
   bool is_in_sender_order = false;
 };
-Applications order_applications(const BoundPlan& bound, const Statement& s, const std::vector<Flow>& receives,
+Applications order_applications(const BoundPlan& bound, const Statement& s, std::vector<Flow> receives,
                                 const ReceivedEnvironments& environments);
 
 }  // namespace kplan

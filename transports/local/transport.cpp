@@ -45,7 +45,7 @@ class LocalTransport final : public Transport {
   }
 
   std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
-  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point) override {
+  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point, Use) override {
     return sparse_exchange(world_->board(opened_exchanges_++), rank_);
   }
 

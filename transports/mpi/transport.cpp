@@ -41,7 +41,7 @@ class MpiTransport final : public Backend {
   int size() const override { return world_->size(); }
   std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) override;
   std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
-  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) override;
+  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline, Use use) override;
   bool has_collectives() const override { return true; }
   std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override;
   const std::shared_ptr<InFlightList>& in_flight() const override { return world_->in_flight(); }
@@ -129,7 +129,7 @@ std::vector<std::unique_ptr<Channel>> MpiTransport::open(std::span<const Channel
   return channels;
 }
 
-std::unique_ptr<SparseExchange> MpiTransport::open_exchange(Clock::time_point deadline) {
+std::unique_ptr<SparseExchange> MpiTransport::open_exchange(Clock::time_point deadline, Use) {
   require_usable();
   // Duplicating blocks and moves nothing on, so all ranks should have come to it.
   if (tags_left() < exchange_tags::count) (void)allgather({}, deadline);

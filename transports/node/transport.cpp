@@ -68,7 +68,7 @@ class NodeTransport final : public Transport {
     return base_->allgather(mine, deadline);
   }
   std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
-  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) override;
+  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline, Use use) override;
   bool has_collectives() const override { return base_->has_collectives(); }
   std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override {
     moves_base_ = true;
@@ -164,11 +164,11 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
   return out;
 }
 
-std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point deadline) {
+std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point deadline, Use use) {
   constexpr int most_ranks = 32;
-  if (size() > most_ranks || neighbours_->count() < size()) {
-    moves_base_ = true;
-    return base_->open_exchange(deadline);
+  if (use == Use::set_up || size() > most_ranks || neighbours_->count() < size()) {
+    moves_base_ = moves_base_ || use == Use::runs;
+    return base_->open_exchange(deadline, use);
   }
   const auto ranks = static_cast<std::size_t>(size());
   const std::size_t chunk_bytes = (std::size_t{4} << 20) / std::max<std::size_t>(ranks, 4) - sizeof(Chunk);

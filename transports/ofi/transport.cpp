@@ -28,7 +28,7 @@ class OfiTransport final : public Backend {
   int size() const override { return world_->size(); }
   std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) override;
   std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
-  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point) override {
+  std::unique_ptr<SparseExchange> open_exchange(Clock::time_point, Use) override {
     require_usable();
     return sparse_exchange(world_);
   }

@@ -102,7 +102,8 @@ struct ReceivedLetter {
 /// gives up what is in flight, locally; letters that are not known to be sent by then must stay as long as the
 /// transport. Exchanges that look alike allocate nothing after the first few. Cost of one, on a rank: one message a
 /// letter; for unknown sources also log2(size) empty ones, or one atomic count between threads, or an empty one to each
-/// other rank where all share memory and are at most 32. Memory: what this object had in flight at the most. Errors: TransportError, after which the object cannot be used.
+/// other rank where all share memory and are at most 32. Memory: what this object had in flight at the most. Errors:
+/// TransportError, after which the object cannot be used.
 class SparseExchange {
  public:
   virtual ~SparseExchange() = default;
@@ -111,8 +112,8 @@ class SparseExchange {
   SparseExchange& operator=(const SparseExchange&) = delete;
 
   /// Memory in which a letter of that many bytes can be built, aligned to 16, so that begin() need not copy it if it is
-  /// given as it lies there: for the only letter to a rank in the next exchange. Null where there is none. Call it while
-  /// it is_complete().
+  /// given as it lies there: for the only letter to a rank in the next exchange. Null where there is none. Call it
+  /// while it is_complete().
   virtual std::byte* room(int, std::size_t) { return nullptr; }
 
   /// Begins the next exchange in which nobody knows who sends to it. Collective, does not block. The letters' bytes
@@ -172,6 +173,12 @@ class Collective {
   virtual const std::byte* incoming(int peer) = 0;
 };
 
+/// What a sparse exchange is for.
+enum class Use : std::uint8_t {
+  set_up,  ///< few exchanges: it should cost little to make
+  runs,    ///< many: each should
+};
+
 /// What a rank needs of the world. Errors are TransportError, after which the transport cannot be used.
 class Transport {
  public:
@@ -195,8 +202,8 @@ class Transport {
                                                      Clock::time_point deadline) = 0;
 
   /// Collective: makes one sparse exchange object. Cheap: no connection is opened for it, and nobody is waited for,
-  /// except in mpi when the tags of a communicator are used up, and where few ranks share memory.
-  virtual std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline) = 0;
+  /// except in mpi when the tags of a communicator are used up, and for exchanges of runs where few ranks share memory.
+  virtual std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline, Use use = Use::runs) = 0;
 
   /// Whether there are collective operations of the transport's own.
   virtual bool has_collectives() const { return false; }

@@ -1,0 +1,54 @@
+#include "engine/lower/list_entries.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace kplan {
+namespace {
+
+std::int64_t base_at(const Track& track, std::size_t entry) { return track.bases[track.bases.size() == 1 ? 0 : entry]; }
+
+}  // namespace
+
+std::vector<jit::ListEntry> entries_of(const std::vector<std::int64_t>& bases, std::int64_t lowest, std::int64_t unit) {
+  std::vector<jit::ListEntry> out(bases.size());
+  const auto fill = [&](const auto& quotient) {
+    for (std::size_t k = 0; k < bases.size(); ++k) out[k] = static_cast<jit::ListEntry>(quotient(bases[k] - lowest));
+  };
+  const auto bits = static_cast<std::uint64_t>(unit);
+  if (std::has_single_bit(bits)) fill([shift = std::countr_zero(bits)](std::int64_t v) { return v >> shift; });
+  else fill([unit](std::int64_t v) { return v / unit; });
+  return out;
+}
+
+std::vector<std::int64_t> list_ends(const Piece& piece, const std::vector<ListedTrack>& tracks) {
+  constexpr Wide most_entries = std::numeric_limits<jit::ListEntry>::max();
+  const auto fits = [&](const ListedTrack& t) {
+    if (t.most <= most_entries) return true;
+    const Reach reach = reach_of(piece, *t.track);
+    return static_cast<Wide>(reach.highest) - reach.lowest <= most_entries * static_cast<Wide>(t.unit);
+  };
+  if (piece.list_length == 1 || std::ranges::all_of(tracks, fits)) return {piece.list_length};
+  std::vector<std::int64_t> out;
+  std::vector<Reach> reaches;
+  for (std::int64_t o = 0; o < piece.list_length; ++o) {
+    const auto at = static_cast<std::size_t>(o);
+    bool is_too_far = false;
+    for (std::size_t t = 0; t < tracks.size() && !reaches.empty(); ++t) {
+      const std::int64_t base = base_at(*tracks[t].track, at);
+      reaches[t] = {std::min(reaches[t].lowest, base), std::max(reaches[t].highest, base)};
+      is_too_far = is_too_far || static_cast<Wide>(reaches[t].highest) - reaches[t].lowest >
+                                     most_entries * static_cast<Wide>(tracks[t].unit);
+    }
+    if (is_too_far) out.push_back(o);
+    if (is_too_far || reaches.empty()) {
+      reaches.clear();
+      for (const ListedTrack& t : tracks) reaches.push_back({base_at(*t.track, at), base_at(*t.track, at)});
+    }
+  }
+  out.push_back(piece.list_length);
+  return out;
+}
+
+}  // namespace kplan

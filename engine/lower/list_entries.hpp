@@ -1,0 +1,42 @@
+#pragma once
+// Positions as entries of the lists that kernels walk: short numbers of elements from the lowest on. A list that
+// reaches further than they can say is cut.
+
+#include <vector>
+
+#include "engine/schedule/schedule.hpp"
+#include "jit/kernel_spec.hpp"
+
+namespace kplan {
+
+/// The entries of positions that are multiples of `unit` from `lowest` on.
+std::vector<jit::ListEntry> entries_of(const std::vector<std::int64_t>& bases, std::int64_t lowest, std::int64_t unit);
+
+/// A track that may be listed, and the unit of its list's entries.
+struct ListedTrack {
+  const Track* track;
+  std::size_t unit;
+  std::int64_t most;  ///< units from the lowest position to the highest, at most
+};
+
+/// Where the list of a piece must be cut so that the entries of each part can say how far it reaches: the ends of the
+/// parts.
+std::vector<std::int64_t> list_ends(const Piece& piece, const std::vector<ListedTrack>& tracks);
+
+/// Calls f for the parts of a transfer whose lists have these ends.
+template <class F>
+void each_part(const Transfer& t, const std::vector<std::int64_t>& ends, const F& f) {
+  if (ends.size() == 1) return f(t);
+  std::int64_t first = 0;
+  for (const std::int64_t end : ends) {
+    Transfer part{t.reduction, {end - first, t.piece.counts, {}}, t.is_assign, t.is_injective};
+    for (const Track& track : t.piece.tracks) {
+      if (track.bases.size() == 1) part.piece.tracks.push_back(track);
+      else part.piece.tracks.push_back({{track.bases.begin() + first, track.bases.begin() + end}, track.strides});
+    }
+    f(part);
+    first = end;
+  }
+}
+
+}  // namespace kplan
