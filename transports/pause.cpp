@@ -33,9 +33,8 @@ bool is_oversubscribed(int ranks) {
   return ranks > (allowed > 1 ? allowed : online);
 }
 
-void pause_thread(unsigned idle_rounds, bool oversubscribed) {
+void pause_thread(unsigned idle_rounds, bool oversubscribed, unsigned yields) {
   const unsigned spins = oversubscribed ? 4 : 512;
-  const unsigned yields = 1024;
   if (idle_rounds < spins) {
     relax_core();
   } else if (idle_rounds < spins + yields) {

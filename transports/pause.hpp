@@ -7,7 +7,7 @@ namespace kplan::transport {
 bool is_oversubscribed(int ranks);
 
 /// Waits a little after `idle_rounds` rounds in vain: spins first (hardly, if oversubscribed), then yields the
-/// core, then sleeps for 50 to 200 us.
-void pause_thread(unsigned idle_rounds, bool oversubscribed);
+/// core, then, after `yields` more rounds, sleeps for 50 to 200 us.
+void pause_thread(unsigned idle_rounds, bool oversubscribed, unsigned yields = 1024);
 
 }  // namespace kplan::transport

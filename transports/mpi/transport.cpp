@@ -46,7 +46,11 @@ class MpiTransport final : public Backend {
   std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override;
   const std::shared_ptr<InFlightList>& in_flight() const override { return world_->in_flight(); }
   void progress() override { world_->drive(); }
-  void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
+  void pause(unsigned idle_rounds) override {
+    // MPI moves long messages only while it is asked to: a rank that sleeps holds up both ends.
+    constexpr unsigned yields = 1u << 16;
+    pause_thread(idle_rounds, is_oversubscribed_, yields);
+  }
   std::optional<int> dead() override { return std::nullopt; }  // MPI tells of no death
 
  private:

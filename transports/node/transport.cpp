@@ -79,7 +79,10 @@ class NodeTransport final : public Transport {
     if (moves_base_ || ++turns_ % turns_of_base == 0) base_->progress();
     else in_flight_->move_on();
   }
-  void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
+  void pause(unsigned idle_rounds) override {
+    if (has_distant_) base_->pause(idle_rounds);
+    else pause_thread(idle_rounds, is_oversubscribed_);
+  }
   std::optional<int> dead() override {
     if (const auto rank = base_->dead()) return rank;
     return neighbours_->dead();
@@ -95,7 +98,7 @@ class NodeTransport final : public Transport {
   std::shared_ptr<Allocations> allocations_;
   static constexpr unsigned turns_of_base = 32;
   std::size_t piece_bytes_ = piece_bytes_from_environment();
-  bool is_oversubscribed_, moves_base_ = false;
+  bool is_oversubscribed_, moves_base_ = false, has_distant_ = false;
   unsigned turns_ = 0;
 };
 
@@ -158,7 +161,7 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
   for (const std::string& theirs : allgather(distant.empty() ? "" : "1", deadline))
     has_distant = has_distant || !theirs.empty();
   if (!has_distant) return out;
-  moves_base_ = true;
+  moves_base_ = has_distant_ = true;
   auto opened = base_->open(distant, deadline);
   for (std::size_t k = 0; k < opened.size(); ++k) out[distant_places[k]] = std::move(opened[k]);
   return out;
