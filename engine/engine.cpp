@@ -31,7 +31,7 @@ struct Engine::State {
   std::shared_ptr<transport::Transport> transport;
   std::chrono::nanoseconds timeout;
   std::shared_ptr<PlanCache> cache = std::make_shared<PlanCache>();
-  LendingLimits lending;
+  DirectLimits direct;
   transport::NativeCollectives native = transport::native_collectives_from_environment();
   NativeOperators operators;
 
@@ -180,7 +180,7 @@ Executable Engine::compile(const Plan& plan, const Values& values, Code code) {
         [this](const StatementSchedule& s) { return state_->wants_native(s); }, failure, state_->deadline());
     clock.done("agree on messages");
   }
-  open_channels(*program, state_->lending, transport, state_->deadline());
+  open_channels(*program, state_->direct, transport, state_->deadline());
   auto state = std::make_unique<Executable::State>(std::move(bound),
                                                    Runner(std::move(*program), state_->transport, state_->timeout));
   clock.done("open channels");

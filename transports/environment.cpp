@@ -71,4 +71,12 @@ std::size_t lend_bytes_from_environment() {
 
 std::size_t lend_spread_from_environment() { return number_from_environment("KPLAN_LEND_SPREAD", 4, "any spread"); }
 
+std::size_t place_bytes_from_environment() {
+  return number_from_environment("KPLAN_PLACE_BYTES", 131072, "no message at all");
+}
+
+std::size_t place_block_bytes_from_environment() {
+  return number_from_environment("KPLAN_PLACE_BLOCK_BYTES", 32, "any block");
+}
+
 }  // namespace kplan::transport

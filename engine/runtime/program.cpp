@@ -8,7 +8,7 @@ namespace kplan {
 namespace {
 
 constexpr std::size_t most_literal_specs = 256;
-constexpr int slots_per_channel = 2, slots_of_pieces = 8;
+constexpr int slots_of_pieces = 8;
 constexpr std::size_t fewest_pieces = 16;                    ///< shorter messages stay in the caches anyway
 constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;  ///< added to a statement's number
 
@@ -83,16 +83,16 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
   for (std::size_t m = 0; m < s.sends.size(); ++m)
     out.outgoing.push_back({s.sends[m].peer, s.world_rank_of(s.sends[m].peer),
                             static_cast<std::size_t>(s.sends[m].bytes), nullptr, ready(lowered.sends[m].calls),
-                            lowered.sends[m].in_place, 0, false, nullptr, false, nullptr, false, 0});
+                            lowered.sends[m].in_place, 0, false, nullptr, false, nullptr, false, 0, nullptr});
   for (std::size_t m = 0; m < s.receives.size(); ++m)
     out.incoming.push_back({s.receives[m].peer, s.world_rank_of(s.receives[m].peer),
                             static_cast<std::size_t>(s.receives[m].bytes), nullptr, ready(lowered.receives[m].calls),
-                            false, false, 0, nullptr, false, nullptr});
+                            false, false, 0, nullptr, false, nullptr, nullptr});
   if (!lowered.local.empty()) {
     out.staging = ready(lowered.staging);
     if (!out.staging.empty()) out.staged.resize(static_cast<std::size_t>(s.local_send[0].bytes));
-    out.incoming.push_back(
-        {s.rank, s.world_rank_of(s.rank), 0, nullptr, ready(lowered.local), true, false, 0, nullptr, false, nullptr});
+    out.incoming.push_back({s.rank, s.world_rank_of(s.rank), 0, nullptr, ready(lowered.local), true, false, 0, nullptr,
+                            false, nullptr, nullptr});
     std::ranges::sort(out.incoming, {}, &IncomingMessage::peer);
   }
   return out;
@@ -166,20 +166,21 @@ transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
 
 }  // namespace
 
-void open_channels(Program& program, const LendingLimits& lending, transport::Transport& transport,
+void open_channels(Program& program, const DirectLimits& limits, transport::Transport& transport,
                    transport::Clock::time_point deadline) {
   using transport::ChannelSpec;
   using transport::Direction;
   std::vector<ChannelSpec> specs;
   std::vector<std::unique_ptr<transport::Channel>*> targets;
   const auto add = [&](std::uint32_t id, std::size_t bytes, int slots, Direction direction, auto& end, int peer) {
-    specs.push_back({peer, id, bytes, slots, direction});
+    specs.push_back({peer, id, bytes, slots, direction, false});
     targets.push_back(&end.channel);
   };
   // Both ends of a message come to the same answer: they know its size, and are on the same path.
   const auto add_message = [&](std::uint32_t id, auto& m, Direction direction) {
     const auto peer = static_cast<int>(m.world_rank);
-    add(id, m.bytes, slots_per_channel, direction, m, peer);
+    add(id, m.bytes, transport.best_slots(peer, m.bytes), direction, m, peer);
+    specs.back().is_placed = m.placement != nullptr;
     const std::size_t piece = transport.piece_bytes(peer);
     if (piece == 0 || m.bytes < fewest_pieces * piece) return;
     m.pieces = std::make_unique<typename std::decay_t<decltype(m.pieces)>::element_type>(m.bytes, piece);
@@ -199,7 +200,7 @@ void open_channels(Program& program, const LendingLimits& lending, transport::Tr
     const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
     auto loan = OutgoingLoan::of(statement, s, m);
     if (!loan) return nullptr;
-    const BetterLent when = better_lent(statement, m, written_with(s.statement), lending);
+    const BetterLent when = better_lent(statement, m, written_with(s.statement), limits.lending);
     if (when == BetterLent::never) return nullptr;
     loan->restrict_to(when);
     return std::make_unique<OutgoingLoan>(std::move(*loan));
@@ -211,19 +212,27 @@ void open_channels(Program& program, const LendingLimits& lending, transport::Tr
       continue;
     }
     const auto id = static_cast<std::uint32_t>(s.statement);
+    const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
     for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
       OutgoingMessage& m = s.outgoing[k];
+      if (transport.places_messages(static_cast<int>(m.world_rank)))
+        m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
       add_message(id, m, Direction::send);
       m.loan = loan_of(schedule, schedule.sends[k]);
-      if (m.in_place && !transport.lends_regions(static_cast<int>(m.world_rank))) m.in_place.reset();
+      if (m.placement || !transport.lends_regions(static_cast<int>(m.world_rank))) m.in_place.reset();
       m.may_be_taken_back = m.in_place && transport.lends_memory(static_cast<int>(m.world_rank));
       m.ends_when_sent =
           (m.in_place && !m.may_be_taken_back) || !transport.delivers_alone(static_cast<int>(m.world_rank));
       m.is_sent_in_pieces =
           m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes;
     }
-    for (IncomingMessage& m : s.incoming)
-      if (!m.is_local) add_message(id, m, Direction::receive);
+    for (IncomingMessage& m : s.incoming) {
+      if (m.is_local) continue;
+      if (transport.places_messages(static_cast<int>(m.world_rank)))
+        m.placement = Placement::of_received(
+            statement, schedule, *std::ranges::find(schedule.receives, m.peer, &Message::peer), limits.placing);
+      add_message(id, m, Direction::receive);
+    }
   }
   auto channels = transport.open(specs, deadline);
   for (std::size_t k = 0; k < channels.size(); ++k) *targets[k] = std::move(channels[k]);

@@ -7,6 +7,7 @@
 
 #include "engine/runtime/loans.hpp"
 #include "engine/runtime/pieces.hpp"
+#include "engine/runtime/placement.hpp"
 
 namespace kplan {
 
@@ -29,6 +30,7 @@ struct OutgoingMessage {
   std::unique_ptr<OutgoingLoan> loan;      ///< null: never lent
   bool may_be_taken_back = false;          ///< what lies in place is put instead when nobody comes for it
   unsigned vain_looks = 0;                 ///< whether the receiver has read what was lent
+  std::unique_ptr<Placement> placement;    ///< null: packed, or lies in place
 };
 
 /// A message that this rank receives in every run, or its local share.
@@ -42,6 +44,7 @@ struct IncomingMessage {
   std::unique_ptr<IncomingPieces> pieces;  ///< null: always comes whole
   bool comes_whole = false;                ///< in this run, though it has pieces
   std::unique_ptr<IncomingLoan> loan;      ///< null: was not lent yet
+  std::unique_ptr<Placement> placement;    ///< null: unpacked
 };
 
 /// What one statement does in a run once its schedule is known.
@@ -89,8 +92,14 @@ struct LoweredStatement {
 };
 std::vector<LoweredStatement> lower(const BoundPlan& bound, const Schedule& schedule, SpecTable& specs);
 
+/// Which messages are not packed.
+struct DirectLimits {
+  LendingLimits lending;
+  PlacingLimits placing;
+};
+
 /// Collective: opens the channels of all statements.
-void open_channels(Program& program, const LendingLimits& lending, transport::Transport& transport,
+void open_channels(Program& program, const DirectLimits& limits, transport::Transport& transport,
                    transport::Clock::time_point deadline);
 
 }  // namespace kplan

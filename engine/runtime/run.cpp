@@ -122,7 +122,10 @@ void Runner::begin_collective(int number, StatementProgram& s) {
 void Runner::begin_statement(int number, StatementProgram& s) {
   for (ReadyCall& call : s.staging)
     if (call(memory_, s.staged.data()) != 0) note_zero_divisor(number, call, true);
-  for (IncomingMessage& m : s.incoming) m.is_done = m.comes_whole = false;
+  for (IncomingMessage& m : s.incoming) {
+    m.is_done = m.comes_whole = false;
+    if (m.placement) m.channel->expect(m.next);
+  }
   if (s.collective) return begin_collective(number, s);
   for (OutgoingMessage& m : s.outgoing) {
     if (m.loan && m.loan->is_wanted() && lend(number, m)) continue;
@@ -145,7 +148,7 @@ void Runner::begin_statement(int number, StatementProgram& s) {
       if (m.may_be_taken_back) note_lent(number, m);
       continue;
     }
-    pack(number, m, slot);
+    if (!m.placement) pack(number, m, slot);
     m.channel->put(seq, m.bytes);
   }
 }
@@ -174,18 +177,24 @@ void Runner::note_lent(int number, OutgoingMessage& m) {
   lent_.push_back({number, &m});
 }
 
-/// Which messages can be lent from where the buffers lie now; their receivers are told which elements they are of.
+/// Where the buffers lie now: which messages can be lent from there, what their receivers are to be told of them, and
+/// where the transport finds the others.
 void Runner::look_at_bindings() {
   are_bindings_new_ = false;
   std::vector<std::pair<OutgoingLoan*, const Message*>> loans;
-  for (StatementProgram& s : program_.statements)
+  for (StatementProgram& s : program_.statements) {
+    for (IncomingMessage& m : s.incoming)
+      if (m.placement) m.placement->tell(*m.channel, memory_);
     for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
-      OutgoingLoan* const loan = s.outgoing[k].loan.get();
+      OutgoingMessage& m = s.outgoing[k];
+      if (m.placement) m.placement->tell(*m.channel, memory_);
+      OutgoingLoan* const loan = m.loan.get();
       if (!loan) continue;
       loan->look_at(memory_, *transport_);
       if (loan->is_possible() && !loan->is_described())
         loans.emplace_back(loan, &program_.schedule.statements[static_cast<std::size_t>(s.statement)].sends[k]);
     }
+  }
   if (!loans.empty()) program_.descriptions.push_back(describe(loans, *transport_));
 }
 
@@ -213,15 +222,22 @@ void Runner::collect_loans() {
   });
 }
 
-/// After a failure: nothing of this rank's memory is read by others any more when it returns, or they take too long.
+/// After a failure: nothing of this rank's memory is read or written by others any more when it returns, or they take
+/// too long.
 void Runner::break_off() {
   is_broken_ = true;
+  const auto is_written = [](const StatementProgram& s) {
+    return std::ranges::any_of(s.incoming, [](const IncomingMessage& m) {
+      return m.placement && !m.is_done && m.channel && !m.channel->give_up(m.next);
+    });
+  };
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(1);
-  for (unsigned idle = 1; !lent_.empty() && Clock::now() < deadline; ++idle) {
+  for (unsigned idle = 1; Clock::now() < deadline; ++idle) {
     std::erase_if(lent_, [](const UnderWay& u) {
       transport::Channel& channel = *u.message->channel;
       return channel.take_back(u.message->next - 1) || channel.is_sent(u.message->next - 1);
     });
+    if (lent_.empty() && std::ranges::none_of(program_.statements, is_written)) break;
     transport_->pause(idle);
   }
   lent_.clear();
@@ -293,6 +309,8 @@ bool Runner::take(StatementProgram& s, IncomingMessage& m) {
   } else if (m.pieces && m.pieces->awaits_rest()) {
     if (const ReadyCall* faulty = m.pieces->take_rest(m.calls, memory_, message))
       note_zero_divisor(s.statement, *faulty, false);
+    m.is_done = true;
+  } else if (m.placement) {
     m.is_done = true;
   } else {
     apply(s, m, message);

@@ -53,9 +53,12 @@ TEST_CASE("a KPLAN_TIMEOUT that is no number of seconds above 0 is refused and q
 
 TEST_CASE("numbers of bytes are decimal numbers up to 2^30, and 0 for never") {
   using namespace kplan::transport;
-  const std::pair<const char*, std::size_t (*)()> numbers[] = {{"KPLAN_PIECE_BYTES", piece_bytes_from_environment},
-                                                               {"KPLAN_LEND_BYTES", lend_bytes_from_environment},
-                                                               {"KPLAN_LEND_SPREAD", lend_spread_from_environment}};
+  const std::pair<const char*, std::size_t (*)()> numbers[] = {
+      {"KPLAN_PIECE_BYTES", piece_bytes_from_environment},
+      {"KPLAN_LEND_BYTES", lend_bytes_from_environment},
+      {"KPLAN_LEND_SPREAD", lend_spread_from_environment},
+      {"KPLAN_PLACE_BYTES", place_bytes_from_environment},
+      {"KPLAN_PLACE_BLOCK_BYTES", place_block_bytes_from_environment}};
   for (const auto& [name, read] : numbers) {
     CHECK((Variable("0", name), read()) == 0);
     CHECK((Variable("77", name), read()) == 77);

@@ -13,6 +13,7 @@
 #include "transports/mpi/channel.hpp"
 #include "transports/mpi/collective.hpp"
 #include "transports/mpi/exchange.hpp"
+#include "transports/mpi/placed_channel.hpp"
 #include "transports/mpi/sparse_exchange.hpp"
 #include "transports/mpi/tags.hpp"
 #include "transports/node/transport.hpp"
@@ -45,6 +46,12 @@ class MpiTransport final : public Backend {
   bool has_collectives() const override { return true; }
   std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override;
   const std::shared_ptr<InFlightList>& in_flight() const override { return world_->in_flight(); }
+  int best_slots(int, std::size_t bytes) const override {
+    // MPI sends long messages once they are received: a second slot would be in nobody's cache.
+    constexpr std::size_t longest_buffered = 4096;
+    return bytes <= longest_buffered ? 2 : 1;
+  }
+  bool places_messages(int) const override { return true; }
   void progress() override { world_->drive(); }
   void pause(unsigned idle_rounds) override {
     // MPI moves long messages only while it is asked to: a rank that sleeps holds up both ends.
@@ -122,7 +129,9 @@ std::vector<std::unique_ptr<Channel>> MpiTransport::open(std::span<const Channel
   std::string problem;
   try {
     for (std::size_t i = 0; i < specs.size(); ++i) {
-      const auto make = specs[i].direction == Direction::send ? sending_end : receiving_end;
+      const bool sends = specs[i].direction == Direction::send;
+      const auto make = specs[i].is_placed ? (sends ? placed_sending_end : placed_receiving_end)
+                                           : (sends ? sending_end : receiving_end);
       channels.push_back(make(world_, specs[i], first_tag + matching.lanes[i]));
     }
   } catch (const std::exception& error) {

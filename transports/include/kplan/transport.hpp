@@ -8,6 +8,7 @@
 //         or:  channel.put_in_place(seq, region, bytes);        ... later ...     while (!channel.is_sent(seq))
 //         progress;
 //   receiver:  while (!(p = channel.arrived(seq))) progress;    unpack from p;    channel.release(seq)
+//         or, where its end is placed:  channel.expect(seq);    while (!channel.arrived(seq)) progress;
 //
 // A transport belongs to one rank and is used by one thread at a time. Backends: local (ranks as threads of one
 // process), mpi, ofi. All ranks must make collective calls in the same order.
@@ -31,6 +32,15 @@ using Clock = std::chrono::steady_clock;
 
 enum class Direction : std::uint8_t { send, receive };
 
+/// Where bytes lie in memory, in the order in which they travel: for each offset, a nest of loops over blocks.
+struct Blocks {
+  std::byte* base = nullptr;                        ///< only read by a sender
+  std::vector<std::int64_t> offsets_bytes;          ///< from the base
+  std::vector<std::int64_t> counts, strides_bytes;  ///< by loop, outermost first; strides > 0
+  std::int64_t block_bytes = 0;
+  bool operator==(const Blocks&) const = default;
+};
+
 /// One end of a channel to be opened.
 struct ChannelSpec {
   int peer = 0;                    ///< the rank at the other end; not the own rank
@@ -38,6 +48,7 @@ struct ChannelSpec {
   std::size_t capacity_bytes = 0;  ///< of a message, at least 1; the same at both ends
   int slots = 2;                   ///< at least 1; the same at both ends
   Direction direction = Direction::send;
+  bool is_placed = false;  ///< this end has no slots: its messages lie in the caller's memory, see Channel::place
 };
 
 /// An open end of a channel. Destroying it closes it, locally: messages that the other end has not taken may be lost.
@@ -80,6 +91,17 @@ class Channel {
   virtual void decline(std::uint64_t) {}
   /// Hands the slot back. Messages are released in order, each once.
   virtual void release(std::uint64_t seq) = 0;
+
+  // Ends that were opened as placed, where Transport::places_messages(). All messages are of capacity_bytes. The
+  // address that send_slot() and arrived() give only tells that it is time.
+
+  /// Says where the messages lie from now on, while none is under way at this end. Cheap to repeat with the same
+  /// blocks; may allocate.
+  virtual void place(std::span<const Blocks>) {}
+  /// The receiver's: from now on message `seq` may be written to its place. Before arrived(seq), once.
+  virtual void expect(std::uint64_t) {}
+  /// The receiver's: gives up message `seq`, which was expected. False while something may still be written.
+  virtual bool give_up(std::uint64_t) { return true; }
 };
 
 /// One message of a sparse exchange that is to be sent; a rank may send itself one.
@@ -216,6 +238,10 @@ class Transport {
   /// Whether what was put comes to this peer though the sender does something else then; if not, it had better move the
   /// transport until the message is_sent.
   virtual bool delivers_alone(int) const { return false; }
+  /// How many slots channels for messages of so many bytes had best have. The same at both ends.
+  virtual int best_slots(int, std::size_t) const { return 2; }
+  /// Whether ends of channels to and from this peer can be placed.
+  virtual bool places_messages(int) const { return false; }
   /// Whether put_in_place to this peer spares the copy into a slot.
   virtual bool lends_regions(int) const { return true; }
 
@@ -294,5 +320,13 @@ std::size_t lend_bytes_from_environment();
 /// How many times a message's bytes the cache lines that they lie on may hold for it to be lent: KPLAN_LEND_SPREAD, a
 /// number from 1 on, 4 by default; 0: any. Local. Errors: PlanError.
 std::size_t lend_spread_from_environment();
+
+/// From how many bytes on a message is placed where it can be: KPLAN_PLACE_BYTES, a number from 1 to 2^30, 131072 by
+/// default; 0: none is. Local. Errors: PlanError.
+std::size_t place_bytes_from_environment();
+
+/// How long the blocks must be that a placed message lies in: KPLAN_PLACE_BLOCK_BYTES, a number from 1 to 2^30, 32 by
+/// default; 0: any. Local. Errors: PlanError.
+std::size_t place_block_bytes_from_environment();
 
 }  // namespace kplan::transport

@@ -1,0 +1,42 @@
+#pragma once
+// Messages that the transport sends from, or receives into, the program's buffers: plain copies of blocks long enough
+// that walking them costs the transport little, in messages so long that packing and unpacking cost more.
+
+#include <memory>
+#include <vector>
+
+#include "engine/runtime/native_reduction.hpp"
+#include "engine/schedule/schedule.hpp"
+#include "kplan/transport.hpp"
+
+namespace kplan {
+
+/// What a message must have to be placed; see the functions of kplan/transport.hpp of these names.
+struct PlacingLimits {
+  std::size_t least_bytes = transport::place_bytes_from_environment();
+  std::size_t least_block_bytes = transport::place_block_bytes_from_environment();
+};
+
+/// One end of such a message.
+class Placement {
+ public:
+  /// For a message that is sent; null where it is to be packed.
+  static std::unique_ptr<Placement> of_sent(const Statement& statement, const StatementSchedule& s, const Message& m,
+                                            const PlacingLimits& limits);
+  /// For one that is received; null where it is to be unpacked.
+  static std::unique_ptr<Placement> of_received(const Statement& statement, const StatementSchedule& s,
+                                                const Message& m, const PlacingLimits& limits);
+
+  /// Tells the channel where the message lies now. To be called when buffers were bound; may allocate.
+  void tell(transport::Channel& channel, const std::vector<BoundMemory>& memory);
+
+ private:
+  bool add(const Transfer& t, int buffer, std::int64_t element_bytes, const PlacingLimits& limits);
+  bool is_whole(const Message& m) const { return message_bytes_ == m.bytes; }
+
+  std::vector<int> buffers_;  ///< by blocks
+  std::vector<transport::Blocks> blocks_;
+  std::int64_t message_bytes_ = 0;
+};
+
+}  // namespace kplan

@@ -1,0 +1,129 @@
+// Ends of channels that are placed: messages lie in the caller's memory. Where a transport places nothing, it says so.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "tests/transports/ranks.hpp"
+
+using namespace kplan::tests;
+using kplan::transport::Blocks;
+
+namespace {
+
+constexpr std::size_t bytes = 240000, memory_bytes = 3 * bytes;
+constexpr std::byte untouched{0xee};
+
+/// Blocks of `bytes` bytes in all, of one of several shapes.
+std::vector<Blocks> blocks_in(std::byte* memory, std::uint64_t shape) {
+  switch (shape % 4) {
+    case 0: return {{memory + 7, {0}, {}, {}, bytes}};
+    case 1: return {{memory, {11}, {10, 300}, {72000, 200}, 80}};
+    case 2: return {{memory, {480000, 160000, 320000, 0}, {6}, {20000}, 10000}};
+    default: {
+      Blocks list{memory + 500000, {}, {}, {}, 12};
+      for (std::int64_t k = 9999; k >= 0; --k) list.offsets_bytes.push_back(20 * k);
+      return {list, {memory + 7, {0}, {100, 300}, {4, 1000}, 4}};
+    }
+  }
+}
+
+/// Calls f(byte) for each byte that the blocks are of, in order.
+template <class F>
+void each_byte(const std::vector<Blocks>& blocks, const F& f) {
+  for (const Blocks& b : blocks)
+    for (const std::int64_t offset : b.offsets_bytes) {
+      std::int64_t count = 1;
+      for (const std::int64_t n : b.counts) count *= n;
+      for (std::int64_t k = 0; k < count; ++k) {
+        std::byte* at = b.base + offset;
+        for (std::int64_t d = static_cast<std::int64_t>(b.counts.size()), left = k; d-- > 0;) {
+          const auto loop = static_cast<std::size_t>(d);
+          at += left % b.counts[loop] * b.strides_bytes[loop];
+          left /= b.counts[loop];
+        }
+        for (std::int64_t i = 0; i < b.block_bytes; ++i) f(at[i]);
+      }
+    }
+}
+
+/// One end of a channel from rank 0 to rank 1; null on other ranks.
+std::unique_ptr<Channel> open_end(Transport& transport, bool is_placed) {
+  std::vector<ChannelSpec> specs;
+  if (transport.rank() == 0) specs.push_back({1, 5, bytes, 1, Direction::send, is_placed});
+  if (transport.rank() == 1) specs.push_back({0, 5, bytes, 1, Direction::receive, is_placed});
+  auto channels = transport.open(specs, soon());
+  return channels.empty() ? nullptr : std::move(channels[0]);
+}
+
+bool places_messages(Transport& transport) {
+  return transport.rank() > 1 || transport.places_messages(1 - transport.rank());
+}
+
+void send_placed(Transport& transport, Channel& channel, std::uint64_t seq, unsigned seed) {
+  std::vector<std::byte> memory(memory_bytes, untouched), message(bytes);
+  fill(message.data(), bytes, seed, seq);
+  const std::vector<Blocks> blocks = blocks_in(memory.data(), seq);
+  std::size_t n = 0;
+  each_byte(blocks, [&](std::byte& b) { b = message[n++]; });
+  claim(n == bytes, "the blocks are the message");
+  wait_for(transport, "the turn", [&] { return channel.send_slot(seq); });
+  channel.place(blocks);
+  channel.put(seq, bytes);
+  wait_for(transport, "the message to be sent", [&] { return channel.is_sent(seq); });
+}
+
+void receive_placed(Transport& transport, Channel& channel, std::uint64_t seq, unsigned seed) {
+  std::vector<std::byte> memory(memory_bytes, untouched), message(bytes);
+  const std::vector<Blocks> blocks = blocks_in(memory.data(), seq / 3);
+  channel.place(blocks);
+  if (seq % 5 == 0) {
+    for (int k = 0; k < 100; ++k) transport.progress();
+    claim(std::ranges::count(memory, untouched) == static_cast<std::ptrdiff_t>(memory_bytes),
+          "nothing is written before it is expected");
+  }
+  channel.expect(seq);
+  wait_for(transport, "a message", [&] { return channel.arrived(seq); });
+  std::size_t n = 0;
+  each_byte(blocks, [&](std::byte& b) { message[n++] = std::exchange(b, untouched); });
+  claim_filled(message.data(), bytes, seed, seq);
+  claim(std::ranges::count(memory, untouched) == static_cast<std::ptrdiff_t>(memory_bytes), "nothing else is written");
+  channel.release(seq);
+}
+
+}  // namespace
+
+TEST_CASE("placed messages are sent from and received into blocks of any shape, whatever the other end does",
+          "[conformance]") {
+  for (const bool sends : {false, true})
+    for (const bool receives : {false, true})
+      on_ranks(2, [=](Transport& transport) {
+        if (!places_messages(transport)) return;
+        const auto channel = open_end(transport, transport.rank() == 0 ? sends : receives);
+        for (std::uint64_t seq = 0; seq < 40 && channel; ++seq) {
+          if (transport.rank() == 0) {
+            if (sends) send_placed(transport, *channel, seq, 6);
+            else send(transport, *channel, seq, bytes, 6);
+          } else {
+            if (receives) receive_placed(transport, *channel, seq, 6);
+            else receive(transport, *channel, seq, bytes, 6);
+          }
+        }
+        meet(transport);
+      });
+}
+
+TEST_CASE("a placed message that is given up is not written any more", "[conformance]") {
+  on_ranks(2, [](Transport& transport) {
+    if (!places_messages(transport)) return;
+    const auto channel = open_end(transport, transport.rank() == 1);
+    if (transport.rank() == 1) {
+      std::vector<std::byte> memory(memory_bytes, untouched);
+      channel->place(blocks_in(memory.data(), 2));
+      channel->expect(0);
+      wait_for(transport, "the memory", [&] { return channel->give_up(0); });
+      claim(std::ranges::count(memory, untouched) == static_cast<std::ptrdiff_t>(memory_bytes), "nothing was written");
+    }
+    meet(transport);
+    meet(transport);
+  });
+}
