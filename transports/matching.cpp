@@ -47,6 +47,7 @@ std::vector<ChannelSpec> decode(std::string_view bytes) {
     spec.capacity_bytes = take<std::uint64_t>(bytes);
     spec.slots = take<std::int32_t>(bytes);
     spec.direction = static_cast<Direction>(take<std::uint8_t>(bytes));
+    spec.is_placed = take<std::uint8_t>(bytes) != 0;
     specs.push_back(spec);
   }
   return specs;
@@ -104,6 +105,7 @@ std::string encode(std::span<const ChannelSpec> specs) {
     append(out, static_cast<std::uint64_t>(spec.capacity_bytes));
     append(out, static_cast<std::int32_t>(spec.slots));
     append(out, static_cast<std::uint8_t>(spec.direction));
+    append(out, static_cast<std::uint8_t>(spec.is_placed));
   }
   return out;
 }
@@ -137,8 +139,12 @@ Matching match(std::span<const std::string> lists, int own_rank) {
     result.lane_count = std::max(result.lane_count, lane + 1);
     for (std::size_t i = first; i < last; ++i) {
       if (ends[i].owner != own_rank) continue;
-      if (result.lanes.size() <= ends[i].place) result.lanes.resize(ends[i].place + 1);
+      if (result.lanes.size() <= ends[i].place) {
+        result.lanes.resize(ends[i].place + 1);
+        result.has_placed_end.resize(ends[i].place + 1);
+      }
       result.lanes[ends[i].place] = lane;
+      result.has_placed_end[ends[i].place] = ends[first].spec.is_placed || ends[last - 1].spec.is_placed;
     }
   }
   return result;

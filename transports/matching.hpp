@@ -17,8 +17,9 @@ std::string encode(std::span<const ChannelSpec> specs);
 /// What the ranks agreed to open.
 struct Matching {
   std::vector<int>
-      lanes;           ///< of each of the rank's own ends: its number, from 0, among the channels of (sender, receiver)
-  int lane_count = 0;  ///< the most channels that any (sender, receiver) has
+      lanes;  ///< of each of the rank's own ends: its number, from 0, among the channels of (sender, receiver)
+  std::vector<bool> has_placed_end;  ///< of each of them: whether it, or its other end, is placed
+  int lane_count = 0;                ///< the most channels that any (sender, receiver) has
 };
 
 /// Pairs the ends of all ranks, `lists` in rank order as encode gave them. Errors: TransportError for the first end,

@@ -1,13 +1,15 @@
 // How it works: message seq goes from slot seq % slots by a persistent send into slot seq % slots by a persistent
 // receive, which is started when the channel opens and again at each release. MPI keeps messages of one tag in order,
 // so message and receive number the same. A message shorter than the slot is an ordinary send; a region sent in place
-// has a persistent send of its own, which is made anew only when the region changes.
+// has a persistent send of its own, which is made anew only when the region changes. Short messages have neither: each
+// slot is a few parts, each of them a message to MPI; everything is counted in parts then.
 //
 // MPI sends small messages before they are received, so completed sends alone would let a sender run ahead without
 // bound. The last slot's sends are therefore synchronous: they complete when their receive is matched, and hold the
 // sender to less than three rounds of slots ahead of the receiver.
 #include "transports/mpi/channel.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <exception>
 #include <utility>
@@ -25,6 +27,10 @@ bool is_complete(World& world, MPI_Request* request) {
   return is_done != 0;
 }
 
+std::size_t parts_of(const ChannelSpec& spec, std::size_t part_bytes) {
+  return (spec.capacity_bytes + part_bytes - 1) / part_bytes;
+}
+
 /// Gives up a channel's memory when MPI has failed, and with it the means to end the requests that use it.
 void abandon(World& world, SlotMemory& memory) {
   world.taint();
@@ -33,6 +39,80 @@ void abandon(World& world, SlotMemory& memory) {
 
 void free_request(MPI_Request* request) {
   if (*request != MPI_REQUEST_NULL) check(MPI_Request_free(request), "MPI_Request_free");
+}
+
+/// Messages that MPI buffers are sent by Isend, which is done with the smallest at once, where a persistent request
+/// costs as much as a long message does.
+class ShortSender final : public SendingEnd, private RequestHolder {
+ public:
+  ShortSender(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes)
+      : world_(std::move(world)),
+        spec_(spec),
+        tag_(tag),
+        part_bytes_(part_bytes),
+        parts_(parts_of(spec, part_bytes)),
+        memory_(spec.capacity_bytes, spec.slots),
+        requests_(static_cast<std::size_t>(spec.slots) * parts_, MPI_REQUEST_NULL) {
+    world_->enter(this);
+  }
+  ~ShortSender() override;
+
+  std::byte* send_slot(std::uint64_t seq) override {
+    while ((seq + 1) * parts_ > sent_ + requests_.size()) {
+      if (!advance()) return nullptr;
+    }
+    return memory_.slot(seq % static_cast<std::size_t>(spec_.slots));
+  }
+  void put(std::uint64_t seq, std::size_t bytes) override {
+    put_in_place(seq, memory_.slot(seq % static_cast<std::size_t>(spec_.slots)), bytes);
+  }
+  void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) override;
+  bool is_sent(std::uint64_t seq) override {
+    while ((seq + 1) * parts_ > sent_) {
+      if (!advance()) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool advance();
+  void close() override;
+
+  std::shared_ptr<World> world_;
+  ChannelSpec spec_;
+  int tag_;
+  std::size_t part_bytes_, parts_;
+  SlotMemory memory_;
+  std::vector<MPI_Request> requests_;  // by slot and part
+  std::uint64_t put_ = 0;              // parts
+  std::uint64_t sent_ = 0;             // parts known to be sent, without a gap
+};
+
+void ShortSender::put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) {
+  assert(seq * parts_ == put_ && put_ < sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
+  (void)seq;
+  for (std::size_t part = 0; part < parts_; ++part, ++put_) {
+    const std::size_t index = put_ % requests_.size(), first = std::min(part * part_bytes_, bytes);
+    const MessageType message(std::min(part_bytes_, bytes - first), world_->limits().max_count);
+    const auto send = index + 1 == requests_.size() ? MPI_Issend : MPI_Isend;
+    check(send(region + first, message.count(), message.type(), spec_.peer, tag_, world_->comm(), &requests_[index]),
+          "MPI_Isend");
+  }
+}
+
+/// Counts the oldest part under way as sent if it is.
+bool ShortSender::advance() {
+  if (sent_ == put_ || !is_complete(*world_, &requests_[sent_ % requests_.size()])) return false;
+  ++sent_;
+  return true;
+}
+
+void ShortSender::close() {
+  while (advance()) {
+  }
+  std::vector<MPI_Request> unfinished;
+  for (; sent_ < put_; ++sent_) unfinished.push_back(requests_[sent_ % requests_.size()]);
+  if (!unfinished.empty()) world_->adopt(std::move(unfinished), std::move(memory_));
 }
 
 class Sender final : public SendingEnd, private RequestHolder {
@@ -166,43 +246,49 @@ void Sender::close() {
 
 class Receiver final : public ReceivingEnd, private RequestHolder {
  public:
-  Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag);
+  Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes);
   ~Receiver() override;
 
   const std::byte* arrived(std::uint64_t seq) override {
-    while (seq >= arrived_) {
+    while ((seq + 1) * parts_ > arrived_) {
       if (arrived_ == started_ || !is_complete(*world_, &requests_[arrived_ % requests_.size()])) return nullptr;
       ++arrived_;
     }
-    return memory_.slot(seq % requests_.size());
+    return memory_.slot(seq % slots_);
   }
 
   void release(std::uint64_t seq) override {
-    assert(seq < arrived_ && seq + requests_.size() == started_);
-    check(MPI_Start(&requests_[seq % requests_.size()]), "MPI_Start");
-    ++started_;
+    assert((seq + 1) * parts_ <= arrived_ && seq * parts_ + requests_.size() == started_);
+    (void)seq;
+    for (std::size_t part = 0; part < parts_; ++part, ++started_)
+      check(MPI_Start(&requests_[started_ % requests_.size()]), "MPI_Start");
   }
 
  private:
   void close() override;
 
   std::shared_ptr<World> world_;
+  std::size_t slots_, part_bytes_, parts_;
   SlotMemory memory_;
-  std::vector<MPI_Request> requests_;
-  std::uint64_t started_ = 0;
-  std::uint64_t arrived_ = 0;  // messages known to have come
+  std::vector<MPI_Request> requests_;  // by slot and part
+  std::uint64_t started_ = 0;          // parts
+  std::uint64_t arrived_ = 0;          // parts known to have come
 };
 
-Receiver::Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag)
+Receiver::Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes)
     : world_(std::move(world)),
+      slots_(static_cast<std::size_t>(spec.slots)),
+      part_bytes_(part_bytes),
+      parts_(parts_of(spec, part_bytes)),
       memory_(spec.capacity_bytes, spec.slots),
-      requests_(static_cast<std::size_t>(spec.slots), MPI_REQUEST_NULL) {
+      requests_(slots_ * parts_, MPI_REQUEST_NULL) {
   world_->enter(this);
   try {
-    const MessageType message(spec.capacity_bytes, world_->limits().max_count);
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      check(MPI_Recv_init(memory_.slot(i), message.count(), message.type(), spec.peer, tag, world_->comm(),
-                          &requests_[i]),
+      const std::size_t first = i % parts_ * part_bytes_, left = spec.capacity_bytes - first;
+      const MessageType message(std::min(part_bytes_, left), world_->limits().max_count);
+      check(MPI_Recv_init(memory_.slot(i / parts_) + first, message.count(), message.type(), spec.peer, tag,
+                          world_->comm(), &requests_[i]),
             "MPI_Recv_init");
     }
     for (MPI_Request& request : requests_) {
@@ -247,18 +333,28 @@ Sender::~Sender() {
   close_quietly(*world_, this, memory_, [this] { close(); });
 }
 
+ShortSender::~ShortSender() {
+  close_quietly(*world_, this, memory_, [this] { close(); });
+}
+
 Receiver::~Receiver() {
   close_quietly(*world_, this, memory_, [this] { close(); });
 }
 
 }  // namespace
 
-std::unique_ptr<Channel> sending_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag) {
+std::unique_ptr<Channel> sending_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag,
+                                     std::size_t part_bytes) {
+  constexpr std::size_t longest_short = 8192;
+  if (spec.capacity_bytes <= longest_short)
+    return std::make_unique<ShortSender>(std::move(world), spec, tag, part_bytes);
+  assert(part_bytes == spec.capacity_bytes);
   return std::make_unique<Sender>(std::move(world), spec, tag);
 }
 
-std::unique_ptr<Channel> receiving_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag) {
-  return std::make_unique<Receiver>(std::move(world), spec, tag);
+std::unique_ptr<Channel> receiving_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag,
+                                       std::size_t part_bytes) {
+  return std::make_unique<Receiver>(std::move(world), spec, tag, part_bytes);
 }
 
 }  // namespace kplan::transport::mpi_backend

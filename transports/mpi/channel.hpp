@@ -7,11 +7,13 @@
 
 namespace kplan::transport::mpi_backend {
 
-/// The sending end; `tag` belongs to this channel among those from this rank to the peer. Errors: TransportError,
-/// std::bad_alloc.
-std::unique_ptr<Channel> sending_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag);
+/// The sending end; `tag` belongs to this channel among those from this rank to the peer. A slot's message goes as
+/// messages of up to `part_bytes`, the same at both ends. Errors: TransportError, std::bad_alloc.
+std::unique_ptr<Channel> sending_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag,
+                                     std::size_t part_bytes);
 
 /// The receiving end, with a receive started for every slot.
-std::unique_ptr<Channel> receiving_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag);
+std::unique_ptr<Channel> receiving_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag,
+                                       std::size_t part_bytes);
 
 }  // namespace kplan::transport::mpi_backend

@@ -5,6 +5,7 @@
 // last channel or exchange closes.
 #include "transports/mpi/transport.hpp"
 
+#include <algorithm>
 #include <exception>
 
 #include "kplan/mpi.hpp"
@@ -32,6 +33,13 @@ bool shares_cores(MPI_Comm comm) {
   return is_oversubscribed(ranks);
 }
 
+/// Of how many bytes the messages to MPI are that a message of a channel falls into. Open MPI sends up to some 4000
+/// bytes through shared memory without asking the receiver; a little more goes faster as several messages.
+std::size_t best_part(const ChannelSpec& spec) {
+  constexpr std::size_t longest_unasked = 4000, longest_in_parts = 8192;
+  return spec.capacity_bytes <= longest_in_parts ? std::min(spec.capacity_bytes, longest_unasked) : spec.capacity_bytes;
+}
+
 class MpiTransport final : public Backend {
  public:
   explicit MpiTransport(std::shared_ptr<World> world)
@@ -47,9 +55,10 @@ class MpiTransport final : public Backend {
   std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override;
   const std::shared_ptr<InFlightList>& in_flight() const override { return world_->in_flight(); }
   int best_slots(int, std::size_t bytes) const override {
-    // MPI sends long messages once they are received: a second slot would be in nobody's cache.
-    constexpr std::size_t longest_buffered = 4096;
-    return bytes <= longest_buffered ? 2 : 1;
+    // Only the last slot's messages wait to be received, see channel.cpp: of short ones there are many slots, as far as
+    // the cache holds them. MPI sends long ones when they are received, and a second slot would be in nobody's cache.
+    constexpr std::size_t longest_buffered = 8192, all_slots_bytes = 16384;
+    return bytes > longest_buffered ? 1 : static_cast<int>(std::clamp<std::size_t>(all_slots_bytes / bytes, 2, 16));
   }
   bool places_messages(int) const override { return true; }
   void progress() override { world_->drive(); }
@@ -130,9 +139,13 @@ std::vector<std::unique_ptr<Channel>> MpiTransport::open(std::span<const Channel
   try {
     for (std::size_t i = 0; i < specs.size(); ++i) {
       const bool sends = specs[i].direction == Direction::send;
-      const auto make = specs[i].is_placed ? (sends ? placed_sending_end : placed_receiving_end)
-                                           : (sends ? sending_end : receiving_end);
-      channels.push_back(make(world_, specs[i], first_tag + matching.lanes[i]));
+      const int tag = first_tag + matching.lanes[i];
+      if (specs[i].is_placed) {
+        channels.push_back((sends ? placed_sending_end : placed_receiving_end)(world_, specs[i], tag));
+      } else {
+        const std::size_t part_bytes = matching.has_placed_end[i] ? specs[i].capacity_bytes : best_part(specs[i]);
+        channels.push_back((sends ? sending_end : receiving_end)(world_, specs[i], tag, part_bytes));
+      }
     }
   } catch (const std::exception& error) {
     problem = error.what();
