@@ -55,6 +55,43 @@ std::int64_t regular_run(const Piece& p) {
   return std::gcd(length, run);
 }
 
+/// Whether entry o of the list is followed by its next one as `other` is by its own.
+bool have_one_gap(const Piece& p, std::size_t o, std::size_t other) {
+  return std::ranges::all_of(p.tracks, [&](const Track& t) {
+    return difference(t.bases[o + 1], t.bases[o]) == difference(t.bases[other + 1], t.bases[other]);
+  });
+}
+
+/// Consecutive runs of a list that have one length and one gap.
+struct Runs {
+  std::size_t first = 0, end = 0, length = 1;  ///< entries
+};
+
+/// How many entries from `o` on have one gap.
+std::size_t run_at(const Piece& p, std::size_t o) {
+  const auto n = static_cast<std::size_t>(p.list_length);
+  std::size_t end = o + 1;
+  while (end < n && have_one_gap(p, end - 1, o)) ++end;
+  return end - o;
+}
+
+/// The list as a few groups of runs; nothing where there would be many.
+std::vector<Runs> find_runs(const Piece& p) {
+  constexpr std::size_t shortest_run = 4, most_groups = 32, least_entries_of_a_group = 16;
+  const auto n = static_cast<std::size_t>(p.list_length);
+  std::vector<Runs> out;
+  for (std::size_t o = 0; o < n;) {
+    std::size_t length = run_at(p, o);
+    if (length < shortest_run) length = 1;
+    const bool continues =
+        !out.empty() && out.back().length == length && (length == 1 || have_one_gap(p, out.back().first, o));
+    if (!continues) out.push_back({o, o, length});
+    out.back().end = o += length;
+    if (out.size() > most_groups || out.size() * least_entries_of_a_group > n) return {};
+  }
+  return out;
+}
+
 /// Turns the regular runs of the list into a dimension.
 bool fold_list(Piece& p) {
   const std::int64_t run = regular_run(p);
@@ -121,6 +158,24 @@ void append(std::vector<Piece>& pieces, Piece next) {
     }
   }
   pieces.push_back(std::move(next));
+}
+
+std::vector<Piece> split_into_runs(const Piece& piece) {
+  const auto is_listed = [&](const Track& t) { return t.bases.size() == static_cast<std::size_t>(piece.list_length); };
+  if (piece.list_length < 2 || !std::ranges::all_of(piece.tracks, is_listed)) return {};
+  const std::vector<Runs> groups = find_runs(piece);
+  if (groups.size() < 2) return {};
+  std::vector<Piece> out;
+  for (const Runs& g : groups) {
+    Piece part{static_cast<std::int64_t>(g.end - g.first), piece.counts, {}};
+    for (const Track& t : piece.tracks)
+      part.tracks.push_back({{t.bases.begin() + static_cast<std::ptrdiff_t>(g.first),
+                              t.bases.begin() + static_cast<std::ptrdiff_t>(g.end)},
+                             t.strides});
+    simplify(part);
+    out.push_back(std::move(part));
+  }
+  return out;
 }
 
 Reach reach_of(const Piece& piece, const Track& track) {

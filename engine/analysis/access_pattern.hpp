@@ -36,6 +36,10 @@ void unfold_dimension(Piece& piece);
 /// Appends `next` to the pieces, as part of the last one where the blocks have the same shape.
 void append(std::vector<Piece>& pieces, Piece next);
 
+/// The same elements in the same order as a few pieces, where the list is of runs of several lengths, as the sides,
+/// edges and corners of a box are; otherwise none.
+std::vector<Piece> split_into_runs(const Piece& piece);
+
 /// The smallest and the largest position of a track's elements.
 struct Reach {
   std::int64_t lowest = 0, highest = 0;

@@ -23,16 +23,24 @@ std::optional<OutgoingMessage::InPlace> lies_in_place(const StatementSchedule& s
 LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule& s, SpecTable& specs,
                                  Literals literals) {
   Lowering lowering(bound, s, specs, literals);
+  // Where the pattern varies, kernels should be few.
+  const auto each_run = [&](const Transfer& t, const auto& f) {
+    std::vector<Piece> runs;
+    if (literals != Literals::innermost) runs = split_into_runs(t.piece);
+    if (runs.empty()) return f(t);
+    for (Piece& piece : runs) f({t.reduction, std::move(piece), t.is_assign, t.is_injective});
+  };
   LoweredStatement out;
   for (const Message& m : s.sends) {
     LoweredStatement::Calls calls{m.peer, {}, {}};
-    for (const Transfer& t : m.transfers) lowering.pack(t, calls.calls);
+    for (const Transfer& t : m.transfers) each_run(t, [&](const Transfer& part) { lowering.pack(part, calls.calls); });
     calls.in_place = lies_in_place(s, m, calls.calls);
     out.sends.push_back(std::move(calls));
   }
   for (const Message& m : s.receives) {
     LoweredStatement::Calls calls{m.peer, {}, {}};
-    for (const Transfer& t : m.transfers) lowering.unpack(t, calls.calls);
+    for (const Transfer& t : m.transfers)
+      each_run(t, [&](const Transfer& part) { lowering.unpack(part, calls.calls); });
     out.receives.push_back(std::move(calls));
   }
   if (s.local_send.empty() || s.local_receive.empty()) return out;
