@@ -355,6 +355,9 @@ void Runner::finish_statement(int number, StatementProgram& s) {
 }
 
 void Runner::finish(const std::vector<int>& phase) {
+  // What is there, such as a rank's own share, need not wait for the messages of statements before.
+  for (std::size_t k = 1; k < phase.size(); ++k)
+    if (const auto n = static_cast<std::size_t>(phase[k]); !varying_[n]) take_arrived(program_.statements[n]);
   for (const int number : phase) {
     const auto n = static_cast<std::size_t>(number);
     if (!varying_[n]) {
