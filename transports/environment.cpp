@@ -72,11 +72,11 @@ std::size_t lend_bytes_from_environment() {
 std::size_t lend_spread_from_environment() { return number_from_environment("KPLAN_LEND_SPREAD", 4, "any spread"); }
 
 std::size_t place_bytes_from_environment() {
-  return number_from_environment("KPLAN_PLACE_BYTES", 131072, "no message at all");
+  return number_from_environment("KPLAN_PLACE_BYTES", 262144, "no message at all");
 }
 
 std::size_t place_block_bytes_from_environment() {
-  return number_from_environment("KPLAN_PLACE_BLOCK_BYTES", 32, "any block");
+  return number_from_environment("KPLAN_PLACE_BLOCK_BYTES", 10, "any block");
 }
 
 }  // namespace kplan::transport

@@ -1,3 +1,6 @@
+// How it works: each transfer whose elements follow each other in the message is written down as the nest or list of
+// blocks that it is, runs joined. Few long blocks are worth it: the transport walks each of them with every message,
+// where packing walks memory once more. What counts is their length on average, as far as it was measured.
 #include "engine/runtime/placement.hpp"
 
 #include <algorithm>
@@ -5,10 +8,14 @@
 namespace kplan {
 namespace {
 
-bool is_long_enough(const Message& m, const PlacingLimits& limits) {
+/// A message that lies in one piece costs the transport no walk, so a shorter one will do.
+constexpr std::int64_t shorter_in_one_block = 32;
+
+bool may_be_long_enough(const Message& m, const PlacingLimits& limits) {
   // Transports count blocks and their bytes in ints.
   constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
-  return limits.least_bytes > 0 && static_cast<std::size_t>(m.bytes) >= limits.least_bytes && m.bytes <= most_bytes;
+  return limits.least_bytes > 0 && m.bytes > static_cast<std::int64_t>(limits.least_bytes) / shorter_in_one_block &&
+         m.bytes <= most_bytes;
 }
 
 /// Whether the piece's elements follow each other in the message, from `at` on.
@@ -19,53 +26,74 @@ bool goes_straight(const Piece& piece, std::int64_t at, std::int64_t element_byt
     if (message.strides[d] != inside) return false;
   for (std::size_t o = 0; o < message.bases.size(); ++o)
     if (message.bases[o] != at + static_cast<std::int64_t>(o) * inside) return false;
-  return message.bases.size() == static_cast<std::size_t>(piece.list_length);
+  const auto is_listed = [&](const Track& t) { return t.bases.size() == static_cast<std::size_t>(piece.list_length); };
+  return is_listed(message) && is_listed(piece.tracks[0]);
 }
 
 }  // namespace
 
 /// Adds what one transfer moves; false where it cannot be placed.
-bool Placement::add(const Transfer& t, int buffer, std::int64_t element_bytes, const PlacingLimits& limits) {
-  if (!goes_straight(t.piece, message_bytes_, element_bytes)) return false;
-  const Track& track = t.piece.tracks[0];
-  if (std::ranges::any_of(track.strides, [](std::int64_t stride) { return stride <= 0; })) return false;
-  transport::Blocks blocks{nullptr, track.bases, t.piece.counts, track.strides, element_bytes};
+bool Placement::add(const Transfer& t, int buffer, std::int64_t element_bytes) {
+  return std::ranges::all_of(split_into_runs(t.piece),
+                             [&](Piece& piece) { return add(std::move(piece), buffer, element_bytes); });
+}
+
+bool Placement::add(Piece piece, int buffer, std::int64_t element_bytes) {
+  // Loops that go backwards are written out: MPI's implementations have their troubles with them.
+  constexpr std::int64_t most_offsets = 4096;
+  while (std::ranges::any_of(piece.tracks[0].strides, [](std::int64_t stride) { return stride <= 0; })) {
+    if (piece.list_length * piece.counts[0] > most_offsets) return false;
+    unfold_dimension(piece);
+  }
+  if (!goes_straight(piece, message_bytes_, element_bytes)) return false;
+  const Track& track = piece.tracks[0];
+  transport::Blocks blocks{nullptr, track.bases, piece.counts, track.strides, element_bytes};
   while (!blocks.counts.empty() && blocks.strides_bytes.back() == blocks.block_bytes) {
     blocks.block_bytes *= blocks.counts.back();
     blocks.counts.pop_back();
     blocks.strides_bytes.pop_back();
   }
-  if (static_cast<std::size_t>(blocks.block_bytes) < limits.least_block_bytes) return false;
-  message_bytes_ += t.piece.element_count() * element_bytes;
+  message_bytes_ += piece.element_count() * element_bytes;
+  // What describes an offset is as long as a few blocks, and is read again with every message.
+  constexpr std::int64_t blocks_for_an_offset = 2;
+  block_count_ += piece.element_count() * element_bytes / blocks.block_bytes;
+  if (piece.list_length > 1) block_count_ += blocks_for_an_offset * piece.list_length;
   buffers_.push_back(buffer);
   blocks_.push_back(std::move(blocks));
   return true;
 }
 
+bool Placement::is_worth_it(const Message& m, const PlacingLimits& limits) const {
+  if (message_bytes_ != m.bytes) return false;
+  if (block_count_ == 1) return true;
+  return message_bytes_ >= static_cast<std::int64_t>(limits.least_bytes) &&
+         message_bytes_ >= static_cast<std::int64_t>(limits.least_block_bytes) * block_count_;
+}
+
 std::unique_ptr<Placement> Placement::of_sent(const Statement& statement, const StatementSchedule& s, const Message& m,
                                               const PlacingLimits& limits) {
-  if (s.reads_what_it_writes || !is_long_enough(m, limits)) return nullptr;
+  if (s.reads_what_it_writes || !may_be_long_enough(m, limits)) return nullptr;
   auto out = std::make_unique<Placement>();
   for (const Transfer& t : m.transfers) {
     const auto k = static_cast<std::size_t>(t.reduction);
     const ValueForm& form = s.values[k];
     if (form.value->kind != ExprKind::element) return nullptr;
     const auto bytes = static_cast<std::int64_t>(statement.reductions[k].value_type.size_bytes);
-    if (!out->add(t, form.value->id, bytes, limits)) return nullptr;
+    if (!out->add(t, form.value->id, bytes)) return nullptr;
   }
-  return out->is_whole(m) ? std::move(out) : nullptr;
+  return out->is_worth_it(m, limits) ? std::move(out) : nullptr;
 }
 
 std::unique_ptr<Placement> Placement::of_received(const Statement& statement, const StatementSchedule& s,
                                                   const Message& m, const PlacingLimits& limits) {
-  if (s.reads_what_it_writes || s.is_in_sender_order || !is_long_enough(m, limits)) return nullptr;
+  if (s.reads_what_it_writes || s.is_in_sender_order || !may_be_long_enough(m, limits)) return nullptr;
   auto out = std::make_unique<Placement>();
   for (const Transfer& t : m.transfers) {
     const Reduction& r = statement.reductions[static_cast<std::size_t>(t.reduction)];
     if (!t.is_assign || !t.is_injective || r.value_type != r.place_type) return nullptr;
-    if (!out->add(t, r.place->id, static_cast<std::int64_t>(r.place_type.size_bytes), limits)) return nullptr;
+    if (!out->add(t, r.place->id, static_cast<std::int64_t>(r.place_type.size_bytes))) return nullptr;
   }
-  return out->is_whole(m) ? std::move(out) : nullptr;
+  return out->is_worth_it(m, limits) ? std::move(out) : nullptr;
 }
 
 void Placement::tell(transport::Channel& channel, const std::vector<BoundMemory>& memory) {

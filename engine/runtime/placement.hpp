@@ -31,12 +31,13 @@ class Placement {
   void tell(transport::Channel& channel, const std::vector<BoundMemory>& memory);
 
  private:
-  bool add(const Transfer& t, int buffer, std::int64_t element_bytes, const PlacingLimits& limits);
-  bool is_whole(const Message& m) const { return message_bytes_ == m.bytes; }
+  bool add(const Transfer& t, int buffer, std::int64_t element_bytes);
+  bool add(Piece piece, int buffer, std::int64_t element_bytes);
+  bool is_worth_it(const Message& m, const PlacingLimits& limits) const;
 
   std::vector<int> buffers_;  ///< by blocks
   std::vector<transport::Blocks> blocks_;
-  std::int64_t message_bytes_ = 0;
+  std::int64_t message_bytes_ = 0, block_count_ = 0;
 };
 
 }  // namespace kplan

@@ -47,10 +47,10 @@ void each_byte(const std::vector<Blocks>& blocks, const F& f) {
 }
 
 /// One end of a channel from rank 0 to rank 1; null on other ranks.
-std::unique_ptr<Channel> open_end(Transport& transport, bool is_placed) {
+std::unique_ptr<Channel> open_end(Transport& transport, bool is_placed, std::size_t capacity = bytes, int slots = 1) {
   std::vector<ChannelSpec> specs;
-  if (transport.rank() == 0) specs.push_back({1, 5, bytes, 1, Direction::send, is_placed});
-  if (transport.rank() == 1) specs.push_back({0, 5, bytes, 1, Direction::receive, is_placed});
+  if (transport.rank() == 0) specs.push_back({1, 5, capacity, slots, Direction::send, is_placed});
+  if (transport.rank() == 1) specs.push_back({0, 5, capacity, slots, Direction::receive, is_placed});
   auto channels = transport.open(specs, soon());
   return channels.empty() ? nullptr : std::move(channels[0]);
 }
@@ -110,6 +110,35 @@ TEST_CASE("placed messages are sent from and received into blocks of any shape, 
         }
         meet(transport);
       });
+}
+
+TEST_CASE("a short message may be placed at one end only", "[conformance]") {
+  constexpr std::size_t capacity = 6000;
+  for (const bool is_sender_placed : {false, true})
+    on_ranks(2, [=](Transport& transport) {
+      if (!places_messages(transport)) return;
+      const bool is_placed = (transport.rank() == 0) == is_sender_placed;
+      const auto channel = open_end(transport, is_placed, capacity, 2);
+      std::vector<std::byte> memory(capacity);
+      if (channel && is_placed) channel->place(std::vector<Blocks>{{memory.data(), {0}, {}, {}, capacity}});
+      for (std::uint64_t seq = 0; seq < 100 && channel; ++seq) {
+        if (transport.rank() == 0 && is_placed) {
+          wait_for(transport, "the turn", [&] { return channel->send_slot(seq); });
+          fill(memory.data(), capacity, 7, seq);
+          channel->put(seq, capacity);
+        } else if (transport.rank() == 0) {
+          send(transport, *channel, seq, capacity, 7);
+        } else if (is_placed) {
+          channel->expect(seq);
+          wait_for(transport, "a message", [&] { return channel->arrived(seq); });
+          claim_filled(memory.data(), capacity, 7, seq);
+          channel->release(seq);
+        } else {
+          receive(transport, *channel, seq, capacity, 7);
+        }
+      }
+      meet(transport);
+    });
 }
 
 TEST_CASE("a placed message that is given up is not written any more", "[conformance]") {

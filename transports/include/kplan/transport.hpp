@@ -321,11 +321,11 @@ std::size_t lend_bytes_from_environment();
 /// number from 1 on, 4 by default; 0: any. Local. Errors: PlanError.
 std::size_t lend_spread_from_environment();
 
-/// From how many bytes on a message is placed where it can be: KPLAN_PLACE_BYTES, a number from 1 to 2^30, 131072 by
+/// From how many bytes on a message is placed where it can be: KPLAN_PLACE_BYTES, a number from 1 to 2^30, 262144 by
 /// default; 0: none is. Local. Errors: PlanError.
 std::size_t place_bytes_from_environment();
 
-/// How long the blocks must be that a placed message lies in: KPLAN_PLACE_BLOCK_BYTES, a number from 1 to 2^30, 32 by
+/// How long the blocks must be that a placed message lies in: KPLAN_PLACE_BLOCK_BYTES, a number from 1 to 2^30, 10 by
 /// default; 0: any. Local. Errors: PlanError.
 std::size_t place_block_bytes_from_environment();
 
