@@ -33,14 +33,14 @@ bool is_oversubscribed(int ranks) {
   return ranks > (allowed > 1 ? allowed : online);
 }
 
-void pause_thread(unsigned idle_rounds, bool oversubscribed, unsigned yields) {
-  const unsigned spins = oversubscribed ? 4 : 512;
+void pause_thread(unsigned idle_rounds, bool oversubscribed, Patience patience) {
+  const unsigned spins = oversubscribed ? 4 : patience.spins;
   if (idle_rounds < spins) {
     relax_core();
-  } else if (idle_rounds < spins + yields) {
+  } else if (idle_rounds < spins + patience.yields) {
     std::this_thread::yield();
   } else {
-    const unsigned sleeps = idle_rounds - spins - yields;
+    const unsigned sleeps = idle_rounds - spins - patience.yields;
     std::this_thread::sleep_for(std::chrono::microseconds(std::min(200u, 50u + sleeps)));
   }
 }

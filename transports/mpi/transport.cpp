@@ -63,9 +63,9 @@ class MpiTransport final : public Backend {
   bool places_messages(int) const override { return true; }
   void progress() override { world_->drive(); }
   void pause(unsigned idle_rounds) override {
-    // MPI moves long messages only while it is asked to: a rank that sleeps holds up both ends.
-    constexpr unsigned yields = 1u << 16;
-    pause_thread(idle_rounds, is_oversubscribed_, yields);
+    // MPI moves long messages only while it is asked to: a rank that sleeps, or yields to another process, holds up
+    // both ends.
+    pause_thread(idle_rounds, is_oversubscribed_, {.spins = 1u << 14, .yields = 1u << 16});
   }
   std::optional<int> dead() override { return std::nullopt; }  // MPI tells of no death
 
