@@ -141,6 +141,33 @@ TEST_CASE("a short message may be placed at one end only", "[conformance]") {
     });
 }
 
+TEST_CASE("placed messages may lie elsewhere each time, and where others lay before", "[conformance]") {
+  constexpr std::size_t capacity = 30000;
+  for (const std::size_t places : {2, 3, 7})
+    on_ranks(2, [=](Transport& transport) {
+      if (!places_messages(transport)) return meet(transport);
+      const auto channel = open_end(transport, true, capacity);
+      std::vector<std::byte> memory(places * capacity);
+      for (std::uint64_t seq = 0; seq < 60 && channel; ++seq) {
+        std::byte* const place = memory.data() + seq % places * capacity;
+        if (transport.rank() == 0) {
+          wait_for(transport, "the turn", [&] { return channel->send_slot(seq); });
+          fill(place, capacity, 8, seq);
+        }
+        channel->place(std::vector<Blocks>{{place, {0}, {100}, {300}, 300}});
+        if (transport.rank() == 0) {
+          channel->put(seq, capacity);
+          continue;
+        }
+        channel->expect(seq);
+        wait_for(transport, "a message", [&] { return channel->arrived(seq); });
+        claim_filled(place, capacity, 8, seq);
+        channel->release(seq);
+      }
+      meet(transport);
+    });
+}
+
 TEST_CASE("a placed message that is given up is not written any more", "[conformance]") {
   on_ranks(2, [](Transport& transport) {
     if (!places_messages(transport)) return meet(transport);

@@ -1,4 +1,5 @@
-// How it works: one persistent request, made anew when the messages lie elsewhere; one message is under way at a time.
+// How it works: one persistent request for each of the last few places where messages lay; one message is under way at
+// a time.
 // What travels is the same bytes whether the other end packs or not. A receive is started when the message is expected,
 // not before, since the memory is the program's until then. Sends are synchronous, so that none runs ahead.
 #include "transports/mpi/placed_channel.hpp"
@@ -34,51 +35,69 @@ class PlacedRequest final : private RequestHolder {
   PlacedRequest& operator=(const PlacedRequest&) = delete;
 
   void place(std::span<const Blocks> blocks) {
-    if (request_ != MPI_REQUEST_NULL && std::ranges::equal(blocks, blocks_)) return;
     assert(!is_active_);
-    free();
+    const auto known =
+        std::ranges::find_if(places_, [&](const Place& p) { return std::ranges::equal(p.blocks, blocks); });
+    if (known != places_.end()) {
+      std::rotate(places_.begin(), known, known + 1);
+      return;
+    }
     const MemoryType type = memory_type(blocks);
+    if (places_.size() == most_places) {
+      free(places_.back());
+      places_.pop_back();
+    }
+    Place& place = *places_.insert(places_.begin(), {{blocks.begin(), blocks.end()}, MPI_REQUEST_NULL});
     if (spec_.direction == Direction::send)
-      check(MPI_Ssend_init(MPI_BOTTOM, 1, type.get(), spec_.peer, tag_, world_->comm(), &request_), "MPI_Ssend_init");
-    else check(MPI_Recv_init(MPI_BOTTOM, 1, type.get(), spec_.peer, tag_, world_->comm(), &request_), "MPI_Recv_init");
-    blocks_.assign(blocks.begin(), blocks.end());
+      check(MPI_Ssend_init(MPI_BOTTOM, 1, type.get(), spec_.peer, tag_, world_->comm(), &place.request),
+            "MPI_Ssend_init");
+    else
+      check(MPI_Recv_init(MPI_BOTTOM, 1, type.get(), spec_.peer, tag_, world_->comm(), &place.request),
+            "MPI_Recv_init");
   }
   void start() {
     assert(!is_active_);
-    check(MPI_Start(&request_), "MPI_Start");
+    check(MPI_Start(request()), "MPI_Start");
     is_active_ = true;
   }
   /// Whether nothing is under way.
   bool is_complete() {
     if (!is_active_) return true;
     int is_done = 0;
-    check(MPI_Test(&request_, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
+    check(MPI_Test(request(), &is_done, MPI_STATUS_IGNORE), "MPI_Test");
     if (is_done == 0) world_->note_driven();
     return !(is_active_ = is_done == 0);
   }
   /// Whether nothing is under way any more.
   bool cancel() {
     if (is_complete()) return true;
-    if (!std::exchange(is_cancelled_, true)) check(MPI_Cancel(&request_), "MPI_Cancel");
+    if (!std::exchange(is_cancelled_, true)) check(MPI_Cancel(request()), "MPI_Cancel");
     world_->taint();  // a message may come that nobody takes
     return is_complete();
   }
 
  private:
-  void free() {
-    if (request_ != MPI_REQUEST_NULL) check(MPI_Request_free(&request_), "MPI_Request_free");
+  /// Where messages lie, or lay lately: programs that swap two arrays come back to them.
+  struct Place {
+    std::vector<Blocks> blocks;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  static constexpr std::size_t most_places = 4;
+
+  MPI_Request* request() { return &places_.front().request; }
+  static void free(Place& place) {
+    if (place.request != MPI_REQUEST_NULL) check(MPI_Request_free(&place.request), "MPI_Request_free");
   }
   void close() override {
     const bool is_over = spec_.direction == Direction::send ? is_complete() : cancel();
-    if (is_over) free();
-    else world_->adopt({std::exchange(request_, MPI_REQUEST_NULL)}, SlotMemory());
+    if (!is_over) world_->adopt({std::exchange(*request(), MPI_REQUEST_NULL)}, SlotMemory());
+    for (Place& place : places_) free(place);
   }
 
   std::shared_ptr<World> world_;
   ChannelSpec spec_;
   int tag_;
-  std::vector<Blocks> blocks_;
-  MPI_Request request_ = MPI_REQUEST_NULL;
+  std::vector<Place> places_;  ///< the one in use first
   bool is_active_ = false, is_cancelled_ = false;
 };
 
