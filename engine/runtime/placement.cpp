@@ -8,7 +8,7 @@
 namespace kplan {
 namespace {
 
-/// A message that lies in one piece costs the transport no walk, so a shorter one will do.
+/// A message that is received in one piece costs the transport no walk, so a shorter one will do.
 constexpr std::int64_t shorter_in_one_block = 32;
 
 bool may_be_long_enough(const Message& m, const PlacingLimits& limits) {
@@ -72,7 +72,10 @@ bool Placement::is_worth_it(const Message& m, const PlacingLimits& limits) const
 
 std::unique_ptr<Placement> Placement::of_sent(const Statement& statement, const StatementSchedule& s, const Message& m,
                                               const PlacingLimits& limits) {
-  if (s.reads_what_it_writes || !may_be_long_enough(m, limits)) return nullptr;
+  // Shorter ones of one block are sent in place anyway.
+  if (s.reads_what_it_writes || !may_be_long_enough(m, limits) ||
+      m.bytes < static_cast<std::int64_t>(limits.least_bytes))
+    return nullptr;
   auto out = std::make_unique<Placement>();
   for (const Transfer& t : m.transfers) {
     const auto k = static_cast<std::size_t>(t.reduction);

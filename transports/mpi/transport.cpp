@@ -57,7 +57,7 @@ class MpiTransport final : public Backend {
   int best_slots(int, std::size_t bytes) const override {
     // Only the last slot's messages wait to be received, see channel.cpp: of short ones there are many slots, as far as
     // the cache holds them. MPI sends long ones when they are received, and a second slot would be in nobody's cache.
-    constexpr std::size_t longest_buffered = 8192, all_slots_bytes = 16384;
+    constexpr std::size_t longest_buffered = 65536, all_slots_bytes = 16384;
     return bytes > longest_buffered ? 1 : static_cast<int>(std::clamp<std::size_t>(all_slots_bytes / bytes, 2, 16));
   }
   bool places_messages(int) const override { return true; }
