@@ -34,8 +34,9 @@ bool goes_straight(const Piece& piece, std::int64_t at, std::int64_t element_byt
 
 /// Adds what one transfer moves; false where it cannot be placed.
 bool Placement::add(const Transfer& t, int buffer, std::int64_t element_bytes) {
-  return std::ranges::all_of(split_into_runs(t.piece),
-                             [&](Piece& piece) { return add(std::move(piece), buffer, element_bytes); });
+  std::vector<Piece> runs = split_into_runs(t.piece);
+  if (runs.empty()) return add(t.piece, buffer, element_bytes);
+  return std::ranges::all_of(runs, [&](Piece& piece) { return add(std::move(piece), buffer, element_bytes); });
 }
 
 bool Placement::add(Piece piece, int buffer, std::int64_t element_bytes) {
