@@ -66,8 +66,8 @@ class RowStatement {
     std::size_t value_bytes = 0;
     std::optional<ReadyCall> update;  ///< null: values are copied
 
-    Column peers, firsts, counts, numbers;  ///< rows to send: receivers; bytes in the value's buffer, or the value
-    std::vector<Column> words;              ///< by told variable
+    Column peers, firsts, counts;  ///< rows to send: receivers; bytes in the value's buffer, or the value
+    std::vector<Column> words;     ///< by told variable
 
     std::vector<Segment> segments;      ///< that have come, by sender
     Column place_firsts, place_counts;  ///< of all rows: bytes in the place's buffer

@@ -119,10 +119,10 @@ void VaryingStatement::begin(const RunContext& context) {
     if (rows_) {
       outgoing_.clear();
       rows_->send(context.bound.state, context.memory, uniform_hash_, *first_, outgoing_);
-      return first_->begin(outgoing_);
+    } else {
+      begin_draft(context);
+      send_first(context);
     }
-    begin_draft(context);
-    send_first(context);
   } catch (const std::exception&) {
     note(std::current_exception());
     letters_.clear();
@@ -130,7 +130,8 @@ void VaryingStatement::begin(const RunContext& context) {
     for (int r = 0; r < size_; ++r)
       if (r != rank_) letters_[r] = failure_letter(failure_);
   }
-  begin_exchange(*first_, letters_, nullptr);
+  if (rows_ && !failure_) first_->begin(outgoing_);
+  else begin_exchange(*first_, letters_, nullptr);
 }
 
 void VaryingStatement::begin_draft(const RunContext& context) {

@@ -174,7 +174,7 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
 std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point deadline, Use use) {
   constexpr int most_ranks = 32;
   if (use == Use::set_up || size() > most_ranks || neighbours_->count() < size()) {
-    moves_base_ = moves_base_ || use == Use::runs;
+    if (use == Use::runs) moves_base_ = has_distant_ = true;
     return base_->open_exchange(deadline, use);
   }
   const auto ranks = static_cast<std::size_t>(size());
