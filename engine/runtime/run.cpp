@@ -68,18 +68,21 @@ void Runner::wait_until(int statement, const Ready& ready, const Waiting& waitin
     if (idle % 64 == 0 && (transport_->dead() || Clock::now() > deadline)) {
       for (const Wait& w : waiting()) {
         if (!transport_->is_dead(w.peer)) continue;
-        // What a rank sent before it ended may have come meanwhile.
+        // What a rank sent, or took, before it ended may have come to be seen meanwhile.
+        push();
         if (ready()) return;
         if (has_moved_) break;
         const std::vector<Wait> still = waiting();
         if (std::ranges::none_of(still, [&](const Wait& x) { return x.peer == w.peer; })) continue;
+        const std::string awaited = describe(still);
         break_off();
-        fail("KP-T002", fmt::format("{}; rank {} has ended", describe(waiting()), w.peer));
+        fail("KP-T002", fmt::format("{}; rank {} has ended", awaited, w.peer));
       }
       if (Clock::now() > deadline && !has_moved_ && !ready() && !has_moved_) {
+        const std::string awaited = describe(waiting());
         break_off();
-        fail("KP-T004", fmt::format("{}; timed out after {:g} s", describe(waiting()),
-                                    std::chrono::duration<double>(timeout_).count()));
+        fail("KP-T004",
+             fmt::format("{}; timed out after {:g} s", awaited, std::chrono::duration<double>(timeout_).count()));
       }
     }
     transport_->pause(idle);
