@@ -8,6 +8,7 @@
 #include "tests/transports/letters.hpp"
 
 using namespace kplan::tests;
+using kplan::transport::Use;
 
 namespace {
 
@@ -17,9 +18,9 @@ bool is_finalized() {
   return is_so != 0;
 }
 
-/// A small and a large letter from each rank to the next, which nobody takes.
-std::unique_ptr<Correspondent> begin_in_vain(Transport& transport, Sources sources) {
-  auto own = std::make_unique<Correspondent>(transport);
+/// A small and a large letter from each rank to the next, which nobody takes. In set-up they go over MPI itself.
+std::unique_ptr<Correspondent> begin_in_vain(Transport& transport, Sources sources, Use use = Use::set_up) {
+  auto own = std::make_unique<Correspondent>(transport, transport.open_exchange(soon(), use));
   Mail mail{1, {}};
   for (int from = 0; from < transport.size(); ++from) {
     mail.letters.push_back({from, (from + 1) % transport.size(), 10});
@@ -83,7 +84,7 @@ void finalize_first() {
 
 void leave() {
   MPI_Init(nullptr, nullptr);
-  std::unique_ptr<Correspondent> exchange;  // its letters outlive the transport
+  std::unique_ptr<Correspondent> exchange, near_exchange;  // their letters outlive the transport
   {
     auto transport = kplan::transport::mpi(MPI_COMM_WORLD);
     if (transport->size() > 1) {
@@ -91,6 +92,8 @@ void leave() {
       send(*transport, *channels[0], 0, 1 << 20, 1);
       if (transport->rank() % 2 == 0) receive(*transport, *channels[1], 0, 1 << 20, 1);
     }
+    near_exchange = begin_in_vain(*transport, Sources::unknown, Use::runs);
+    near_exchange->give_up();
     exchange = begin_in_vain(*transport, Sources::unknown);
     if (transport->rank() % 2 != 0) (void)exchange->exchange().is_complete();
     exchange->give_up();
