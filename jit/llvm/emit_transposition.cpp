@@ -17,7 +17,9 @@ class Transposition {
         along_source_(nest.tile[0]),
         along_target_(nest.tile[1]),
         bytes_(nest.copy.factor),
-        side_(bytes_ == 16 ? 1 : bytes_ == 8 ? 4 : 8),
+        side_(bytes_ == 16  ? 1
+              : bytes_ == 8 ? 4
+                            : 8),
         block_(bytes_ >= 4 ? 64 / bytes_ : side_) {}
 
   void emit(const Place& place) {
