@@ -68,6 +68,9 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
       first_(transport.open_exchange(deadline)) {
   const PlanModel& plan = *bound.model;
   if (is_pull_told()) second_ = transport.open_exchange(deadline);
+  if (transport.tells_faster())
+    for (int r = 0; r < size_; ++r)
+      if (r != rank_) told_.push_back(r);
   if (takes_part(bound, statement_)) rows_ = RowStatement::of(in_group(bound, statement_), number);
   for (const int b : touched_by(plan, statement_).reads) {
     const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
@@ -130,7 +133,7 @@ void VaryingStatement::begin(const RunContext& context) {
     for (int r = 0; r < size_; ++r)
       if (r != rank_) letters_[r] = failure_letter(failure_);
   }
-  if (rows_ && !failure_) first_->begin(outgoing_);
+  if (rows_ && !failure_) begin_first();
   else begin_exchange(*first_, letters_, nullptr);
 }
 
@@ -195,7 +198,18 @@ void VaryingStatement::begin_exchange(transport::SparseExchange& exchange, std::
     outgoing_.push_back({static_cast<int>(to), letter});
   }
   if (sources) exchange.begin(outgoing_, *sources);
-  else exchange.begin(outgoing_);
+  else begin_first();
+}
+
+/// Begins the exchange in which nobody knows who sends to it.
+void VaryingStatement::begin_first() {
+  if (told_.empty()) return first_->begin(outgoing_);
+  const std::size_t letters = outgoing_.size();
+  for (const int rank : told_) {
+    const auto known = std::span(outgoing_).first(letters);
+    if (std::ranges::find(known, rank, &transport::OutgoingLetter::to) == known.end()) outgoing_.push_back({rank, {}});
+  }
+  first_->begin(outgoing_, told_);
 }
 
 bool VaryingStatement::advance(const RunContext& context) {
@@ -220,6 +234,7 @@ void VaryingStatement::take_first(const RunContext& context) {
   try {
     came_.clear();
     for (const transport::ReceivedLetter& letter : first_->received()) {
+      if (letter.bytes.empty()) continue;  // there is nothing for this rank
       const bool is_rows = RowStatement::is_rows(letter.bytes);
       const Header header = is_rows ? Header() : header_of(letter.bytes);
       if (header.is_failure != 0) {
@@ -289,7 +304,7 @@ void VaryingStatement::reply(const RunContext& context) {
   letters_.clear();
   std::vector<std::int64_t> requesters;
   for (const transport::ReceivedLetter& letter : first_->received())
-    if (header_of(letter.bytes).is_failure == 0) requesters.push_back(letter.from);
+    if (!letter.bytes.empty() && header_of(letter.bytes).is_failure == 0) requesters.push_back(letter.from);
   try {
     if (failure_) std::rethrow_exception(failure_);
     for (const std::int64_t to : requesters) set_header(letters_[to], {});

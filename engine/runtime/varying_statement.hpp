@@ -59,6 +59,7 @@ class VaryingStatement {
   void pack(const RunContext& context, StatementProgram& program, std::map<std::int64_t, Letter>& letters);
   void begin_exchange(transport::SparseExchange& exchange, std::map<std::int64_t, Letter>& letters,
                       const std::vector<int>* sources);
+  void begin_first();
   void compare_ends() const;
   void note(const std::exception_ptr& failure) {
     if (!failure_) failure_ = failure;
@@ -73,6 +74,7 @@ class VaryingStatement {
   int rank_, size_;  ///< in the world
   bool is_told_;
   std::unique_ptr<transport::SparseExchange> first_, second_;
+  std::vector<int> told_;  ///< all other ranks, where each is told in every exchange; empty where receivers find out
   std::unique_ptr<RowStatement> rows_;  ///< null where the statement goes the general way
 
   // Of the run in progress.

@@ -46,12 +46,14 @@ T take(std::string_view& in) {
 
 class NodeTransport final : public Transport {
  public:
-  NodeTransport(std::shared_ptr<Backend> base, std::shared_ptr<Neighbours> neighbours)
+  /// `are_all_near`: on every rank all others are neighbours.
+  NodeTransport(std::shared_ptr<Backend> base, std::shared_ptr<Neighbours> neighbours, bool are_all_near)
       : base_(std::move(base)),
         in_flight_(base_->in_flight()),
         neighbours_(std::move(neighbours)),
         allocations_(std::make_shared<Allocations>(neighbours_)),
-        is_oversubscribed_(transport::is_oversubscribed(neighbours_->count())) {}
+        is_oversubscribed_(transport::is_oversubscribed(neighbours_->count())),
+        has_pipes_(are_all_near && base_->size() <= most_ranks_with_pipes) {}
 
   std::size_t piece_bytes(int peer) const override {
     return neighbours_->is_here(peer) ? piece_bytes_ : base_->piece_bytes(peer);
@@ -73,6 +75,7 @@ class NodeTransport final : public Transport {
   }
   std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
   std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline, Use use) override;
+  bool tells_faster() const override { return !has_pipes_ && base_->tells_faster(); }
   bool has_collectives() const override { return base_->has_collectives(); }
   std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override {
     moves_base_ = true;
@@ -101,8 +104,10 @@ class NodeTransport final : public Transport {
   std::shared_ptr<Neighbours> neighbours_;
   std::shared_ptr<Allocations> allocations_;
   static constexpr unsigned turns_of_base = 32;
+  static constexpr int most_ranks_with_pipes = 32;
   std::size_t piece_bytes_ = piece_bytes_from_environment();
   bool is_oversubscribed_, moves_base_ = false, has_distant_ = false;
+  bool has_pipes_;  ///< for sparse exchanges of runs; the same on all ranks
   unsigned turns_ = 0;
 };
 
@@ -172,8 +177,7 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
 }
 
 std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point deadline, Use use) {
-  constexpr int most_ranks = 32;
-  if (use == Use::set_up || size() > most_ranks || neighbours_->count() < size()) {
+  if (use == Use::set_up || !has_pipes_) {
     if (use == Use::runs) moves_base_ = has_distant_ = true;
     return base_->open_exchange(deadline, use);
   }
@@ -219,11 +223,14 @@ std::shared_ptr<Transport> with_node_path(std::shared_ptr<Backend> base) {
   if (!node_path_from_environment() || base->size() == 1) return base;
   auto neighbours = std::make_shared<Neighbours>(*base, deadline);
   // All ranks keep the path, or none does: what it adds to `open` is collective.
-  const char mine = neighbours->count() > 1 ? '1' : '0';
-  bool is_used = false;
-  for (const std::string& theirs : base->allgather({&mine, 1}, deadline)) is_used = is_used || theirs == "1";
+  const char mine = neighbours->count() == base->size() ? 'a' : neighbours->count() > 1 ? '1' : '0';
+  bool is_used = false, are_all_near = true;
+  for (const std::string& theirs : base->allgather({&mine, 1}, deadline)) {
+    is_used = is_used || theirs != "0";
+    are_all_near = are_all_near && theirs == "a";
+  }
   if (!is_used) return base;
-  return std::make_shared<NodeTransport>(std::move(base), std::move(neighbours));
+  return std::make_shared<NodeTransport>(std::move(base), std::move(neighbours), are_all_near);
 }
 
 }  // namespace kplan::transport::node_path

@@ -227,6 +227,10 @@ class Transport {
   /// except in mpi when the tags of a communicator are used up, and for exchanges of runs where few ranks share memory.
   virtual std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline, Use use = Use::runs) = 0;
 
+  /// Whether an exchange in which every rank tells every other, if only by an empty letter, is faster than one in which
+  /// receivers do not know their sources: where ranks are few. The same on all ranks.
+  virtual bool tells_faster() const { return false; }
+
   /// Whether there are collective operations of the transport's own.
   virtual bool has_collectives() const { return false; }
   /// Collective: opens one. Null where there are none.
