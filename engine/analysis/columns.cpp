@@ -85,7 +85,8 @@ bool add_offsets(const Column& index, std::int64_t extent, std::int64_t stride, 
   bool is_outside = false;
   for (std::size_t k = 0; k < index.size(); ++k) {
     is_outside |= static_cast<std::uint64_t>(index[k]) >= static_cast<std::uint64_t>(extent);
-    offsets[k] += static_cast<std::int64_t>(static_cast<std::uint64_t>(index[k]) * static_cast<std::uint64_t>(stride));
+    offsets[k] = static_cast<std::int64_t>(static_cast<std::uint64_t>(offsets[k]) +
+                                           static_cast<std::uint64_t>(index[k]) * static_cast<std::uint64_t>(stride));
   }
   return !is_outside;
 }
@@ -193,12 +194,10 @@ bool ColumnEvaluator::fast_runs(const Expr& e, const Block& block, Column& first
   } else {
     counts.assign(block.count, extent);
   }
-  bool is_plain = true;
   for (std::size_t k = 0; k < block.count; ++k) {
-    is_plain = is_plain && firsts[k] >= 0 && counts[k] >= firsts[k] && counts[k] <= extent;
+    if (firsts[k] < 0 || counts[k] < firsts[k] || counts[k] > extent) return false;
     counts[k] -= firsts[k];
   }
-  if (!is_plain) return false;
   const Scratch index(*this);
   for (std::size_t d = 0; d + 1 < e.subscripts.size(); ++d) {
     if (!fast(*e.subscripts[d].lo, block, *index) || !add_offsets(*index, layout.shape[d], layout.strides[d], firsts))

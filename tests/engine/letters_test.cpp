@@ -3,23 +3,13 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "kplan/kplan.hpp"
+#include "tests/engine/on_ranks.hpp"
 
 using namespace kplan;
+using kplan::tests::claim;
+using kplan::tests::on_ranks;
 
 namespace {
-
-void on_ranks(int ranks, const std::function<void(Engine&)>& body) {
-  transport::run_local(ranks, [&](std::shared_ptr<transport::Transport> transport) {
-    Engine engine(std::move(transport));
-    body(engine);
-  });
-}
-
-/// Like REQUIRE, for several threads.
-void claim(bool holds, const std::string& what) {
-  if (!holds) throw std::runtime_error(what);
-}
 
 constexpr std::int64_t longest = 400000;
 

@@ -2,14 +2,15 @@
 // carry slices, elements and numbers of them. Mostly reductions other than assign, since letters often meet.
 #include <fmt/format.h>
 
+#include "dice.hpp"
 #include "random_plan.hpp"
 
 namespace kplan::test {
 namespace {
 
-class LetterDrawing {
+class LetterDrawing : Dice {
  public:
-  explicit LetterDrawing(std::mt19937_64& random) : random_(random) {}
+  explicit LetterDrawing(std::mt19937_64& random) : Dice(random) {}
 
   RandomPlan draw() {
     plan_.ranks = between(1, 5);
@@ -30,13 +31,6 @@ class LetterDrawing {
   }
 
  private:
-  int between(int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(random_); }
-  bool chance(int percent) { return between(1, 100) <= percent; }
-  template <class T>
-  const T& one_of(const std::vector<T>& list) {
-    return list[static_cast<std::size_t>(between(0, static_cast<int>(list.size()) - 1))];
-  }
-
   RandomStatement statement() {
     RandomStatement s;
     s.is_any_order = false;
@@ -89,7 +83,6 @@ class LetterDrawing {
     return r;
   }
 
-  std::mt19937_64& random_;
   RandomPlan plan_;
 };
 

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "dice.hpp"
+
 namespace kplan::test {
 namespace {
 
-class Drawing {
+class Drawing : Dice {
  public:
-  explicit Drawing(std::mt19937_64& random) : random_(random) {}
+  explicit Drawing(std::mt19937_64& random) : Dice(random) {}
 
   RandomPlan draw() {
     plan_.ranks = between(1, 5);
@@ -21,13 +23,6 @@ class Drawing {
   }
 
  private:
-  int between(int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(random_); }
-  bool chance(int percent) { return between(1, 100) <= percent; }
-  template <class T>
-  const T& one_of(const std::vector<T>& list) {
-    return list[static_cast<std::size_t>(between(0, static_cast<int>(list.size()) - 1))];
-  }
-
   void draw_buffers() {
     static const std::vector<std::string> types{"f64", "f64", "f32", "i32",  "i64", "u8",   "i16",  "u32",
                                                 "u64", "i8",  "u16", "bool", "c64", "c128", "pair", "located"};
@@ -389,7 +384,6 @@ class Drawing {
     return one_of(forms);
   }
 
-  std::mt19937_64& random_;
   RandomPlan plan_;
   std::vector<std::string> names_;
 };

@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <thread>
 
-#include "kplan/kplan.hpp"
+#include "tests/engine/on_ranks.hpp"
 
 using namespace kplan;
+using kplan::tests::claim;
+using kplan::tests::on_ranks;
 
 namespace {
 
@@ -15,18 +17,6 @@ const char* strided =
     R"({"kplan": 1, "name": "p", "parameters": {"stride": {"type": "i64", "scope": "private"}},
     "buffers": {"A": {"type": "f64", "shape": ["size", 11]}, "B": {"type": "f64", "shape": [11]}},
     "statements": [{"name": "s", "communicate": "A[j, k]@i <<= B[k]@j where i in world, j in world, k in {0 ... 10}, k % stride == 0"}]})";
-
-void on_ranks(int ranks, const std::function<void(Engine&)>& body) {
-  transport::run_local(ranks, [&](std::shared_ptr<transport::Transport> transport) {
-    Engine engine(std::move(transport));
-    body(engine);
-  });
-}
-
-/// Like REQUIRE, for several threads.
-void claim(bool holds, const std::string& what) {
-  if (!holds) throw std::runtime_error(what);
-}
 
 }  // namespace
 

@@ -1,0 +1,92 @@
+// How it works: what a run does for messages that are not packed, but lie in the memory of one end: those that are
+// lent, and those that the transport takes from there or puts there.
+#include <algorithm>
+
+#include "engine/runtime/run.hpp"
+
+namespace kplan {
+
+using transport::Clock;
+
+void Runner::note_lent(int number, OutgoingMessage& m) {
+  m.vain_looks = 0;
+  lent_.push_back({number, &m});
+}
+
+/// Where the buffers lie now: which messages can be lent from there, what their receivers are to be told of them, and
+/// where the transport finds the others.
+void Runner::look_at_bindings() {
+  are_bindings_new_ = false;
+  std::vector<std::pair<OutgoingLoan*, const Message*>> loans;
+  for (StatementProgram& s : program_.statements) {
+    for (IncomingMessage& m : s.incoming)
+      if (m.placement) m.placement->tell(*m.channel, memory_);
+    for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
+      OutgoingMessage& m = s.outgoing[k];
+      if (m.placement) m.placement->tell(*m.channel, memory_);
+      OutgoingLoan* const loan = m.loan.get();
+      if (!loan) continue;
+      loan->look_at(memory_, *transport_);
+      if (loan->is_possible() && !loan->is_described())
+        loans.emplace_back(loan, &program_.schedule.statements[static_cast<std::size_t>(s.statement)].sends[k]);
+    }
+  }
+  if (!loans.empty()) program_.descriptions.push_back(describe(loans, *transport_));
+}
+
+/// Looks which lent messages have been read; those that nobody comes for are taken back and sent.
+void Runner::collect_loans() {
+  std::erase_if(lent_, [this](const UnderWay& u) {
+    OutgoingMessage& m = *u.message;
+    const std::uint64_t seq = m.next - 1;
+    constexpr unsigned most_vain_looks = 1400;  // about a millisecond
+    if (m.channel->is_sent(seq)) {
+      if (m.loan) m.loan->note_read();
+      return has_moved_ = true;
+    }
+    if (++m.vain_looks <= most_vain_looks || !m.channel->take_back(seq)) return false;
+    if (m.loan) m.loan->note_taken_back();
+    pack(u.statement, m, m.channel->send_slot(seq));
+    m.channel->put(seq, m.bytes);
+    return has_moved_ = true;
+  });
+}
+
+/// Applies a lent message; false where that is not possible, and the sender has to send it.
+bool Runner::take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions) {
+  if (!m.loan || m.loan->description() != regions.back()) {
+    const StatementSchedule& schedule = program_.schedule.statements[static_cast<std::size_t>(s.statement)];
+    const auto message = std::ranges::find(schedule.receives, m.peer, &Message::peer);
+    m.loan = std::make_unique<IncomingLoan>(program_.bound, schedule, *message, regions.back(), program_.wait_for_code);
+  }
+  if (!m.loan->is_usable()) {
+    m.channel->decline(m.next);
+    return false;
+  }
+  if (const ReadyCall* faulty = m.loan->apply(regions, memory_)) note_zero_divisor(s.statement, *faulty, false);
+  m.is_done = true;
+  return true;
+}
+
+/// After a failure: nothing of this rank's memory is read or written by others any more when it returns, or they take
+/// too long.
+void Runner::break_off() {
+  is_broken_ = true;
+  const auto is_written = [](const StatementProgram& s) {
+    return std::ranges::any_of(s.incoming, [](const IncomingMessage& m) {
+      return m.placement && !m.is_done && m.channel && !m.channel->give_up(m.next);
+    });
+  };
+  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(1);
+  for (unsigned idle = 1; Clock::now() < deadline; ++idle) {
+    std::erase_if(lent_, [](const UnderWay& u) {
+      transport::Channel& channel = *u.message->channel;
+      return channel.take_back(u.message->next - 1) || channel.is_sent(u.message->next - 1);
+    });
+    if (lent_.empty() && std::ranges::none_of(program_.statements, is_written)) break;
+    transport_->pause(idle);
+  }
+  lent_.clear();
+}
+
+}  // namespace kplan

@@ -1,0 +1,24 @@
+#pragma once
+// Ranks as threads, each with an engine, and claims that hold on all of them.
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "kplan/kplan.hpp"
+
+namespace kplan::tests {
+
+inline void on_ranks(int ranks, const std::function<void(Engine&)>& body) {
+  transport::run_local(ranks, [&](std::shared_ptr<transport::Transport> transport) {
+    Engine engine(std::move(transport));
+    body(engine);
+  });
+}
+
+/// Like REQUIRE, for several threads.
+inline void claim(bool holds, const std::string& what) {
+  if (!holds) throw std::runtime_error(what);
+}
+
+}  // namespace kplan::tests
