@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "plans/diagnostic.hpp"
-#include "plans/evaluate.hpp"
+#include "plans/operand_types.hpp"
 
 namespace kplan {
 namespace {
@@ -20,39 +20,10 @@ namespace {
 
 ExprPtr share(Expr e) { return std::make_shared<const Expr>(std::move(e)); }
 
-ExprPtr constant(const ScalarValue& value, Span span, bool is_literal) {
-  Expr e;
-  e.kind = ExprKind::constant;
-  e.value = value;
-  e.type = value.type;
-  e.is_literal = is_literal;
-  e.span = span;
-  return share(std::move(e));
-}
-
 std::optional<Scalar> scalar_named(std::string_view name) {
   for (int k = 0; k <= static_cast<int>(Scalar::c128); ++k)
     if (name_of(static_cast<Scalar>(k)) == name) return static_cast<Scalar>(k);
   return std::nullopt;
-}
-
-Scalar promoted(Scalar s) { return s == Scalar::boolean || (is_integer(s) && size_of(s) < 4) ? Scalar::i32 : s; }
-
-/// The type in which two values meet, or nothing.
-std::optional<Scalar> meet(Scalar a, Scalar b) {
-  a = promoted(a);
-  b = promoted(b);
-  if (a == b) return a;
-  if (is_integer(a) && is_integer(b)) {
-    if (is_signed_integer(a) == is_signed_integer(b)) return size_of(a) > size_of(b) ? a : b;
-    const Scalar u = is_unsigned_integer(a) ? a : b;
-    return u == Scalar::u32 ? std::optional(Scalar::i64) : std::nullopt;
-  }
-  if (is_integer(a)) return b;
-  if (is_integer(b)) return a;
-  const bool wide = size_of(part_of(a)) == 8 || size_of(part_of(b)) == 8;
-  if (is_complex(a) || is_complex(b)) return wide ? Scalar::c128 : Scalar::c64;
-  return wide ? Scalar::f64 : Scalar::f32;
 }
 
 class Checker {
@@ -61,7 +32,7 @@ class Checker {
 
   ExprPtr check(const Expr& e) const {
     switch (e.kind) {
-      case ExprKind::constant: return constant(e.value, e.span, e.is_literal);
+      case ExprKind::constant: return constant_node(e.value, e.span, e.is_literal);
       case ExprKind::name: return name(e);
       case ExprKind::call: return call(e);
       case ExprKind::operation: return e.operands.size() == 1 ? unary(e) : binary(e);
@@ -239,62 +210,6 @@ class Checker {
     return leaf(std::move(out));
   }
 
-  /// Two values in the type in which they meet.
-  std::pair<ExprPtr, ExprPtr> met(ExprPtr a, ExprPtr b, const Expr& e) const {
-    if (a->is_literal && !b->is_literal) a = adapted(std::move(a), b->type);
-    else if (b->is_literal && !a->is_literal) b = adapted(std::move(b), a->type);
-    const auto type =
-        a->type == Scalar::boolean && b->type == Scalar::boolean ? Scalar::boolean : meet(a->type, b->type);
-    if (!type)
-      fail("KP-P012",
-           fmt::format("{} and {} have no common type without loss; cast one of them: i64(x) or u64(x)",
-                       name_of(a->type), name_of(b->type)),
-           e.span);
-    const bool is_literal = a->is_literal && b->is_literal;
-    a = converted(a, *type);
-    b = converted(b, *type);
-    if (is_literal) {
-      a = constant(a->value, a->span, true);
-      b = constant(b->value, b->span, true);
-    }
-    return {a, b};
-  }
-
-  /// A literal in the type of what it meets: where it fits, else as it is.
-  static ExprPtr adapted(ExprPtr literal, Scalar other) {
-    Scalar to = promoted(other);
-    if (is_real(literal->type) && is_integer(to)) to = Scalar::f64;
-    if (is_integer(literal->type) && is_integer(to)) {
-      const std::int64_t v = literal->value.as_integer();
-      const ScalarValue narrowed = convert(literal->value, to);
-      const bool fits = narrowed.as_integer() == v && (v >= 0 || is_signed_integer(to));
-      if (!fits) return constant(literal->value, literal->span, false);
-    }
-    return constant(convert(literal->value, to), literal->span, false);
-  }
-
-  ExprPtr folded(ExprPtr e) const {
-    if (!std::ranges::all_of(e->operands, [](const ExprPtr& o) { return o->is_literal; })) return e;
-    ScalarValue out;
-    const ScalarValue& a = e->operands[0]->value;
-    const ScalarValue& b = e->operands.back()->value;
-    // Of constants, shifts and logarithms alone differ between index arithmetic and the arithmetic of values.
-    const bool is_lenient =
-        !e->is_index && (is_shift(e->operation) || e->operation == Operation::log2 || e->operation == Operation::pow2);
-    if (is_integer(a.type) && !is_comparison(e->operation) && !is_lenient) {
-      try {
-        return constant(ScalarValue::integer(apply_index(e->operation, a.as_integer(), b.as_integer(), e->span)),
-                        e->span, true);
-      } catch (const EvaluationFault& f) {
-        if (f.code == "KP-R001") fail("KP-P013", f.message, e->span);
-        if (f.code == "KP-R003") fail("KP-S003", "this constant does not fit i64", e->span);
-        throw ExpressionFault{f.code, f.message + "; " + f.advice, f.span};
-      }
-    }
-    if (!apply(e->operation, e->type, a, b, out)) fail("KP-P013", "the divisor is zero", e->span);
-    return constant(out, e->span, e->type != Scalar::boolean);
-  }
-
   ExprPtr operation(Operation op, Scalar type, std::vector<ExprPtr> operands, const Expr& at) const {
     return folded(make_operation(op, type, std::move(operands), at.span, scope_.is_index));
   }
@@ -310,7 +225,7 @@ class Checker {
   }
 
   ExprPtr binary(const Expr& e) const {
-    auto [a, b] = met(scalar(*e.operands[0]), scalar(*e.operands[1]), e);
+    auto [a, b] = met(scalar(*e.operands[0]), scalar(*e.operands[1]), e.span);
     const bool is_bitwise =
         e.operation == Operation::bit_and || e.operation == Operation::bit_or || e.operation == Operation::bit_xor;
     if (is_comparison(e.operation)) {
@@ -347,7 +262,7 @@ class Checker {
         fail("KP-P002", "the two choices have different types; both are scalars, or records of one type", e.span);
       out.record = a->record;
     } else {
-      std::tie(a, b) = met(a, b, e);
+      std::tie(a, b) = met(a, b, e.span);
       out.type = a->type;
     }
     out.operands = {condition, a, b};
@@ -366,7 +281,7 @@ class Checker {
       const ExprPtr a = scalar(*e.operands[0]);
       if (is_complex(a->type) && !is_complex(*type))
         fail("KP-P014", fmt::format("a complex number cannot become {}", name_of(*type)), e.span);
-      const ExprPtr out = converted(a->is_literal ? constant(a->value, a->span, false) : a, *type);
+      const ExprPtr out = converted(a->is_literal ? constant_node(a->value, a->span, false) : a, *type);
       if (scope_.is_index && is_integer(out->type)) return converted(out, Scalar::i64);
       return out;
     }
@@ -415,7 +330,7 @@ class Checker {
       if (is_complex(a[0]->type))
         fail("KP-P014", fmt::format("`{}` needs a real number, not {}", e.name, name_of(a[0]->type)), e.span);
       if (!is_real(a[0]->type))
-        a[0] = a[0]->is_literal ? constant(convert(a[0]->value, Scalar::f64), a[0]->span, true)
+        a[0] = a[0]->is_literal ? constant_node(convert(a[0]->value, Scalar::f64), a[0]->span, true)
                                 : converted(a[0], Scalar::f64);
       return operation(f.operation, a[0]->type, {a[0]}, e);
     }
@@ -423,7 +338,7 @@ class Checker {
       a[0] = converted(a[0], scope_.is_index && is_integer(promoted(a[0]->type)) ? Scalar::i64 : promoted(a[0]->type));
     // All arguments in one type: twice over the list, so that the first meets the last too.
     for (int round = 0; round < 2; ++round)
-      for (std::size_t k = 1; k < a.size(); ++k) std::tie(a[k - 1], a[k]) = met(a[k - 1], a[k], e);
+      for (std::size_t k = 1; k < a.size(); ++k) std::tie(a[k - 1], a[k]) = met(a[k - 1], a[k], e.span);
     for (std::size_t k = 0; k + 1 < a.size(); ++k) a[k] = converted(a[k], a.back()->type);
     const Scalar type = a.back()->type;
     if (f.domain != Function::Domain::ordered && !is_integer(type))
@@ -444,25 +359,6 @@ class Checker {
 };
 
 }  // namespace
-
-ExprPtr make_operation(Operation op, Scalar type, std::vector<ExprPtr> operands, Span span, bool is_index) {
-  Expr e;
-  e.kind = ExprKind::operation;
-  e.operation = op;
-  e.type = type;
-  e.span = span;
-  e.is_index = is_index;
-  e.operands = std::move(operands);
-  return share(std::move(e));
-}
-
-ExprPtr converted(ExprPtr e, Scalar to) {
-  if (e->type == to) return e;
-  if (e->kind == ExprKind::constant) return constant(convert(e->value, to), e->span, false);
-  const Span span = e->span;
-  const bool is_index = e->is_index;
-  return make_operation(Operation::convert, to, {std::move(e)}, span, is_index);
-}
 
 ExprPtr check_expression(const Expr& parsed, const ExpressionScope& scope) { return Checker(scope).check(parsed); }
 

@@ -36,10 +36,4 @@ ExprPtr check_expression(const Expr& parsed, const ExpressionScope& scope);
 ExprPtr check_index(const Expr& parsed, const ExpressionScope& scope, std::string_view what);
 ExprPtr check_filter(const Expr& parsed, const ExpressionScope& scope);
 
-/// The same value in another type; the expression itself when it has it already.
-ExprPtr converted(ExprPtr e, Scalar to);
-
-/// A new node with its operands' span.
-ExprPtr make_operation(Operation op, Scalar type, std::vector<ExprPtr> operands, Span span, bool is_index);
-
 }  // namespace kplan

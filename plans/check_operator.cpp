@@ -8,6 +8,7 @@
 
 #include "plans/check_expression.hpp"
 #include "plans/diagnostic.hpp"
+#include "plans/operand_types.hpp"
 
 namespace kplan {
 namespace {

@@ -10,6 +10,7 @@
 #include "plans/check_statement.hpp"
 #include "plans/diagnostic.hpp"
 #include "plans/json_reader.hpp"
+#include "plans/operand_types.hpp"
 
 namespace kplan {
 namespace {

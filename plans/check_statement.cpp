@@ -9,6 +9,7 @@
 #include "plans/check_expression.hpp"
 #include "plans/check_operator.hpp"
 #include "plans/diagnostic.hpp"
+#include "plans/operand_types.hpp"
 
 namespace kplan {
 namespace {
