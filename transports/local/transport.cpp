@@ -10,6 +10,7 @@
 #include "transports/local/world.hpp"
 #include "transports/matching.hpp"
 #include "transports/pause.hpp"
+#include "transports/shared/ring.hpp"
 
 namespace kplan::transport {
 namespace local_backend {
@@ -34,6 +35,7 @@ class LocalTransport final : public Transport {
 
   std::size_t piece_bytes(int) const override { return piece_bytes_; }
   bool delivers_alone(int) const override { return true; }
+  int best_slots(int, std::size_t bytes) const override { return best_ring_slots(bytes, size()); }
   bool lends_memory(int) const override { return true; }
   bool can_lend(const std::byte*) const override { return true; }
   std::string_view name() const override { return "local"; }

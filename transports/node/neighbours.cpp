@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -57,6 +58,7 @@ Neighbours::Neighbours(Transport& transport, Clock::time_point deadline)
     if (mine.file >= 0 && others[r].file >= 0 && can_open(others[r])) reached[r] = '1';
   }
   const auto reaches = transport.allgather(reached, deadline);
+  for (const std::string& theirs : reaches) most_ = std::max(most_, static_cast<int>(std::ranges::count(theirs, '1')));
   poll_ = epoll_create1(EPOLL_CLOEXEC);
   for (std::size_t r = 0; r < cards.size(); ++r) {
     const bool is_mutual = reached[r] == '1' && reaches[r][static_cast<std::size_t>(rank_)] == '1';

@@ -20,6 +20,8 @@ class Neighbours {
   int process(int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
   /// Neighbours, this rank among them.
   int count() const { return count_; }
+  /// As many as no rank has more of; the same on all ranks.
+  int most() const { return most_; }
 
   /// A neighbour whose process has ended, if one has. A system call.
   std::optional<int> dead();
@@ -28,7 +30,7 @@ class Neighbours {
  private:
   void watch(int rank);
 
-  int rank_, count_ = 1;
+  int rank_, count_ = 1, most_ = 1;
   std::vector<int> processes_;  ///< by rank; 0: not here
   std::vector<bool> is_dead_;
   std::vector<int> files_;  ///< pidfds, by rank; -1: none

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <string>
 
 #include "kplan/error.hpp"
 #include "transports/codes.hpp"
+#include "transports/shared/huge_pages.hpp"
 
 namespace kplan::transport::node_path {
 namespace {
@@ -20,9 +22,38 @@ namespace {
   throw TransportError(codes::cannot_open, what + ": " + reason + "; KPLAN_NODE=off does without shared memory");
 }
 
+/// Null, and errno, where that fails. What is long lies so that huge pages can be mapped as such.
 std::byte* map(int file, std::size_t bytes, bool is_written) {
-  void* data = mmap(nullptr, bytes, is_written ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file, 0);
+  const int access = is_written ? PROT_READ | PROT_WRITE : PROT_READ;
+  if (bytes >= least_for_huge_pages) {
+    void* const room =
+        mmap(nullptr, bytes + huge_page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) return nullptr;
+    const auto begin = reinterpret_cast<std::uintptr_t>(room), page = static_cast<std::uintptr_t>(getpagesize());
+    const std::uintptr_t first = (begin + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
+    const std::uintptr_t end = (first + bytes + page - 1) / page * page, room_end = begin + bytes + huge_page_bytes;
+    auto* const data = reinterpret_cast<std::byte*>(first);
+    if (mmap(data, bytes, access, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
+      const int error = errno;
+      munmap(room, bytes + huge_page_bytes);
+      errno = error;
+      return nullptr;
+    }
+    if (first > begin) munmap(room, first - begin);
+    if (end < room_end) munmap(reinterpret_cast<void*>(end), room_end - end);
+    return data;
+  }
+  void* data = mmap(nullptr, bytes, access, MAP_SHARED, file, 0);
   return data == MAP_FAILED ? nullptr : static_cast<std::byte*>(data);
+}
+
+/// Puts set-aside memory together in huge pages, where it is long and the kernel can (Linux 6.1). Most systems give
+/// shared memory none otherwise, and strided loops over long arrays are up to twice as fast with them.
+void make_huge(std::byte* data, std::size_t bytes) {
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+  if (bytes >= least_for_huge_pages) (void)madvise(data, bytes, MADV_COLLAPSE);
 }
 
 /// Gives the file its size, and memory at once where that is wanted. Sets errno where it cannot.
@@ -43,6 +74,7 @@ std::shared_ptr<Segment> Segment::make(std::size_t bytes, bool is_reserved) {
     errno = error;
     fail("cannot make " + std::to_string(bytes) + " bytes of shared memory");
   }
+  if (is_reserved) make_huge(data, bytes);
   return std::shared_ptr<Segment>(new Segment(file, data, bytes));
 }
 

@@ -61,7 +61,7 @@ class NodeTransport final : public Transport {
   bool delivers_alone(int peer) const override { return neighbours_->is_here(peer) || base_->delivers_alone(peer); }
   bool lends_regions(int peer) const override { return !neighbours_->is_here(peer) && base_->lends_regions(peer); }
   int best_slots(int peer, std::size_t bytes) const override {
-    return neighbours_->is_here(peer) ? Transport::best_slots(peer, bytes) : base_->best_slots(peer, bytes);
+    return neighbours_->is_here(peer) ? best_ring_slots(bytes, neighbours_->most()) : base_->best_slots(peer, bytes);
   }
   bool places_messages(int peer) const override { return !neighbours_->is_here(peer) && base_->places_messages(peer); }
   bool lends_memory(int peer) const override { return neighbours_->is_here(peer); }

@@ -7,12 +7,12 @@
 
 #include "kplan/transport.hpp"
 #include "transports/codes.hpp"
+#include "transports/shared/huge_pages.hpp"
 
 namespace kplan::transport {
 
 std::shared_ptr<std::byte> Transport::allocate(std::size_t bytes) {
-  constexpr std::size_t least_mapped = std::size_t{1} << 16, least_for_huge_pages = std::size_t{4} << 20;
-  constexpr std::size_t huge_page = std::size_t{2} << 20;
+  constexpr std::size_t least_mapped = std::size_t{1} << 16;
   if (bytes > SIZE_MAX / 4) throw std::bad_alloc();
   if (bytes < least_mapped) {
     constexpr std::align_val_t alignment{64};
@@ -21,7 +21,7 @@ std::shared_ptr<std::byte> Transport::allocate(std::size_t bytes) {
     return {static_cast<std::byte*>(data), [](std::byte* memory) { ::operator delete(memory, alignment); }};
   }
   const bool is_huge = bytes >= least_for_huge_pages;
-  const std::size_t mapped = is_huge ? bytes + huge_page : bytes;
+  const std::size_t mapped = is_huge ? bytes + huge_page_bytes : bytes;
   void* const data = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED)
     throw TransportError(codes::cannot_open,
@@ -29,7 +29,7 @@ std::shared_ptr<std::byte> Transport::allocate(std::size_t bytes) {
   auto first = reinterpret_cast<std::uintptr_t>(data);
   if (is_huge) {
     (void)madvise(data, mapped, MADV_HUGEPAGE);
-    first = (first + huge_page - 1) / huge_page * huge_page;
+    first = (first + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
   }
   return {reinterpret_cast<std::byte*>(first), [data, mapped](std::byte*) { munmap(data, mapped); }};
 }

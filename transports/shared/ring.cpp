@@ -220,6 +220,13 @@ std::size_t ring_bytes(std::size_t capacity_bytes, int slots) {
   return line_bytes + slot_bytes(capacity_bytes) * static_cast<std::size_t>(slots);
 }
 
+int best_ring_slots(std::size_t bytes, int ranks) {
+  constexpr std::size_t bytes_in_turn = 160 << 10, most_slots = 16, most_ranks = 16;
+  const std::size_t share =
+      bytes_in_turn * most_ranks / std::max<std::size_t>(static_cast<std::size_t>(ranks), most_ranks);
+  return static_cast<int>(std::clamp<std::size_t>(share / std::max<std::size_t>(bytes, 1), 2, most_slots));
+}
+
 RingMemory new_ring(std::size_t capacity_bytes, int slots) {
   void* const block = ::operator new (ring_bytes(capacity_bytes, slots), std::align_val_t{line_bytes});
   const std::shared_ptr<void> owner(block, [](void* b) { ::operator delete (b, std::align_val_t{line_bytes}); });

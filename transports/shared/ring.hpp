@@ -13,6 +13,11 @@ namespace kplan::transport {
 /// Bytes of memory that a ring takes; a multiple of 64. Errors: std::bad_alloc.
 std::size_t ring_bytes(std::size_t capacity_bytes, int slots);
 
+/// How many slots a ring for messages of so many bytes had best have, where so many ranks share memory: a slot is
+/// written again when its lines have left the nearest caches of both ends. Lines that are in both cost twice as much,
+/// as measured with messages of 8 to 64 KiB. Two for long messages, and where many ranks would need much memory.
+int best_ring_slots(std::size_t bytes, int ranks);
+
 /// The memory of a ring, aligned to 64, kept alive by its owner.
 struct RingMemory {
   std::shared_ptr<void> owner;
