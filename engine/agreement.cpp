@@ -110,9 +110,14 @@ void agree_on_messages(transport::Transport& transport, Schedule* schedule, cons
                                       sends ? s.world_rank_of(m.peer) : schedule->rank, sends, m.element_count,
                                       m.digest});
     }
+  const bool has_phases = schedule && !failure && schedule->statements.size() > 1;
+  if (has_phases) mine["phases"] = schedule->phases;
   const std::vector<Json> parts = exchange(transport, mine, deadline);
   throw_first_failure(parts, failure);
   if (schedule) note_forms(*schedule, parts);
+  if (has_phases)
+    schedule->has_common_phases =
+        std::ranges::all_of(parts, [&](const Json& part) { return part.at("phases") == mine["phases"]; });
   struct Ends {
     std::int64_t sent = 0, received = 0;
     std::uint64_t sent_digest = 0, received_digest = 0;

@@ -8,9 +8,6 @@ namespace kplan {
 namespace {
 
 constexpr std::size_t most_literal_specs = 256;
-constexpr int slots_of_pieces = 8;
-constexpr std::size_t fewest_pieces = 16;                    ///< shorter messages stay in the caches anyway
-constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;  ///< added to a statement's number
 
 /// The whole message lies in one buffer as it travels.
 std::optional<OutgoingMessage::InPlace> lies_in_place(const StatementSchedule& s, const Message& m,
@@ -155,95 +152,6 @@ ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int 
       .unpack({reduction, piece, r.is_assign, /*is_injective=*/false}, calls);
   const std::vector<jit::Kernel> kernels = jit::Compiler::instance().compile(table.specs(), jit::Wait::not_at_all);
   return {std::move(calls.at(0)), kernels.at(0), &table.specs()[0]};
-}
-
-namespace {
-
-transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
-  transport::CollectiveSpec out;
-  out.kind = s.collective.kind;
-  out.root = static_cast<int>(s.collective.root);
-  out.outgoing_bytes.resize(static_cast<std::size_t>(s.size));
-  out.incoming_bytes.resize(static_cast<std::size_t>(s.size));
-  for (const Message& m : s.sends)
-    out.outgoing_bytes[static_cast<std::size_t>(m.peer)] = static_cast<std::size_t>(m.bytes);
-  for (const Message& m : s.receives)
-    out.incoming_bytes[static_cast<std::size_t>(m.peer)] = static_cast<std::size_t>(m.bytes);
-  return out;
-}
-
-}  // namespace
-
-void open_channels(Program& program, const DirectLimits& limits, transport::Transport& transport,
-                   transport::Clock::time_point deadline) {
-  using transport::ChannelSpec;
-  using transport::Direction;
-  std::vector<ChannelSpec> specs;
-  std::vector<std::unique_ptr<transport::Channel>*> targets;
-  const auto add = [&](std::uint32_t id, std::size_t bytes, int slots, Direction direction, auto& end, int peer) {
-    specs.push_back({peer, id, bytes, slots, direction, false});
-    targets.push_back(&end.channel);
-  };
-  // Both ends of a message come to the same answer: they know its size, and are on the same path.
-  const auto add_message = [&](std::uint32_t id, auto& m, Direction direction) {
-    const auto peer = static_cast<int>(m.world_rank);
-    add(id, m.bytes, transport.best_slots(peer, m.bytes), direction, m, peer);
-    specs.back().is_placed = m.placement != nullptr;
-    const std::size_t piece = transport.piece_bytes(peer);
-    if (piece == 0 || m.bytes < fewest_pieces * piece) return;
-    m.pieces = std::make_unique<typename std::decay_t<decltype(m.pieces)>::element_type>(m.bytes, piece);
-    m.pieces->reserve(m.calls);
-    add(id + pieces_id, piece_head_bytes + piece, slots_of_pieces, direction, *m.pieces, peer);
-  };
-  std::map<int, WrittenLines> written;  // by a phase's first statement
-  const auto written_with = [&](int statement) -> const WrittenLines& {
-    const auto& phase = *std::ranges::find_if(
-        program.schedule.phases, [&](const std::vector<int>& p) { return std::ranges::find(p, statement) != p.end(); });
-    const auto known = written.find(phase[0]);
-    if (known != written.end()) return known->second;
-    return written.emplace(phase[0], WrittenLines(program.bound, program.schedule, phase)).first->second;
-  };
-  const auto loan_of = [&](const StatementSchedule& s, const Message& m) -> std::unique_ptr<OutgoingLoan> {
-    if (!transport.lends_memory(static_cast<int>(s.world_rank_of(m.peer)))) return nullptr;
-    const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
-    auto loan = OutgoingLoan::of(statement, s, m);
-    if (!loan) return nullptr;
-    const BetterLent when = better_lent(statement, m, written_with(s.statement), limits.lending);
-    if (when == BetterLent::never) return nullptr;
-    loan->restrict_to(when);
-    return std::make_unique<OutgoingLoan>(std::move(*loan));
-  };
-  for (StatementProgram& s : program.statements) {
-    const StatementSchedule& schedule = program.schedule.statements[static_cast<std::size_t>(s.statement)];
-    if (schedule.collective.is_native) {
-      s.collective = transport.open_collective(collective_spec(schedule), deadline);
-      continue;
-    }
-    const auto id = static_cast<std::uint32_t>(s.statement);
-    const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
-    for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
-      OutgoingMessage& m = s.outgoing[k];
-      if (transport.places_messages(static_cast<int>(m.world_rank)))
-        m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
-      add_message(id, m, Direction::send);
-      m.loan = loan_of(schedule, schedule.sends[k]);
-      if (m.placement || !transport.lends_regions(static_cast<int>(m.world_rank))) m.in_place.reset();
-      m.may_be_taken_back = m.in_place && transport.lends_memory(static_cast<int>(m.world_rank));
-      m.ends_when_sent =
-          (m.in_place && !m.may_be_taken_back) || !transport.delivers_alone(static_cast<int>(m.world_rank));
-      m.is_sent_in_pieces =
-          m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes;
-    }
-    for (IncomingMessage& m : s.incoming) {
-      if (m.is_local) continue;
-      if (transport.places_messages(static_cast<int>(m.world_rank)))
-        m.placement = Placement::of_received(
-            statement, schedule, *std::ranges::find(schedule.receives, m.peer, &Message::peer), limits.placing);
-      add_message(id, m, Direction::receive);
-    }
-  }
-  auto channels = transport.open(specs, deadline);
-  for (std::size_t k = 0; k < channels.size(); ++k) *targets[k] = std::move(channels[k]);
 }
 
 }  // namespace kplan

@@ -60,6 +60,7 @@ struct Schedule {
   std::vector<StatementSchedule> statements;
   /// Statements (by number) that run together: none touches what another of the phase writes.
   std::vector<std::vector<int>> phases;
+  bool has_common_phases = false;  ///< all ranks have the same, as they have found out together
 };
 
 /// A statement's schedule as far as this rank can work it out alone.

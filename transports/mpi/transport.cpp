@@ -60,6 +60,7 @@ class MpiTransport final : public Backend {
     constexpr std::size_t longest_buffered = 65536, all_slots_bytes = 16384;
     return bytes > longest_buffered ? 1 : static_cast<int>(std::clamp<std::size_t>(all_slots_bytes / bytes, 2, 16));
   }
+  std::size_t best_shared_bytes(int) const override { return 2048; }
   bool places_messages(int) const override { return true; }
   void progress() override { world_->drive(); }
   void pause(unsigned idle_rounds) override {

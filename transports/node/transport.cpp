@@ -63,6 +63,9 @@ class NodeTransport final : public Transport {
   int best_slots(int peer, std::size_t bytes) const override {
     return neighbours_->is_here(peer) ? best_ring_slots(bytes, neighbours_->most()) : base_->best_slots(peer, bytes);
   }
+  std::size_t best_shared_bytes(int peer) const override {
+    return neighbours_->is_here(peer) ? 0 : base_->best_shared_bytes(peer);
+  }
   bool places_messages(int peer) const override { return !neighbours_->is_here(peer) && base_->places_messages(peer); }
   bool lends_memory(int peer) const override { return neighbours_->is_here(peer); }
   bool can_lend(const std::byte* memory) const override { return allocations_->name_of(memory).has_value(); }

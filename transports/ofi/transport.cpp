@@ -33,6 +33,7 @@ class OfiTransport final : public Backend {
     return sparse_exchange(world_);
   }
   const std::shared_ptr<InFlightList>& in_flight() const override { return world_->mailboxes().in_flight(); }
+  std::size_t best_shared_bytes(int) const override { return 2048; }
   void progress() override { world_->progress(); }
   void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
   std::optional<int> dead() override { return world_->dead(); }

@@ -104,6 +104,13 @@ class Channel {
   virtual bool give_up(std::uint64_t) { return true; }
 };
 
+/// A channel's messages in parts, each as a channel of its own, in the order of their `offsets_bytes`, which are
+/// multiples of 64: for short messages that go to one rank together. A message is sent when every part has been put,
+/// and released when every part has been; each part carries its message `seq` before any carries the next. Parts are
+/// packed and put, nothing is lent or placed. Takes the channel, which was opened for messages of `message_bytes`.
+std::vector<std::unique_ptr<Channel>> parts_of(std::unique_ptr<Channel> channel, Direction direction,
+                                               std::span<const std::size_t> offsets_bytes, std::size_t message_bytes);
+
 /// One message of a sparse exchange that is to be sent; a rank may send itself one.
 struct OutgoingLetter {
   int to = 0;
@@ -244,6 +251,9 @@ class Transport {
   virtual bool delivers_alone(int) const { return false; }
   /// How many slots channels for messages of so many bytes had best have. The same at both ends.
   virtual int best_slots(int, std::size_t) const { return 2; }
+  /// Messages of so many bytes and less to this peer had better go together, by parts_of, where there are several at a
+  /// time; 0: each by itself. The same at both ends.
+  virtual std::size_t best_shared_bytes(int) const { return 0; }
   /// Whether ends of channels to and from this peer can be placed.
   virtual bool places_messages(int) const { return false; }
   /// Whether put_in_place to this peer spares the copy into a slot.

@@ -1,0 +1,204 @@
+// How it works: every end of a message gets a spec; short messages of one phase between the same two ranks share one.
+// Both ends of a message come to the same answers: they know its size, that all ranks have the same phases, and are on
+// the same path.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "engine/runtime/program.hpp"
+
+namespace kplan {
+namespace {
+
+using transport::ChannelSpec;
+using transport::Direction;
+
+constexpr int slots_of_pieces = 8;
+constexpr std::size_t fewest_pieces = 16;                    ///< shorter messages stay in the caches anyway
+constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;  ///< added to a statement's number
+
+transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
+  transport::CollectiveSpec out;
+  out.kind = s.collective.kind;
+  out.root = static_cast<int>(s.collective.root);
+  out.outgoing_bytes.resize(static_cast<std::size_t>(s.size));
+  out.incoming_bytes.resize(static_cast<std::size_t>(s.size));
+  for (const Message& m : s.sends)
+    out.outgoing_bytes[static_cast<std::size_t>(m.peer)] = static_cast<std::size_t>(m.bytes);
+  for (const Message& m : s.receives)
+    out.incoming_bytes[static_cast<std::size_t>(m.peer)] = static_cast<std::size_t>(m.bytes);
+  return out;
+}
+
+/// The channels to be opened.
+class Specs {
+ public:
+  Specs(const Schedule& schedule, const transport::Transport& transport)
+      : transport_(transport), has_common_phases_(schedule.has_common_phases) {
+    for (std::size_t p = 0; p < schedule.phases.size(); ++p)
+      for (const int statement : schedule.phases[p]) phases_[statement] = p;
+  }
+
+  /// The message has a channel of its own, or two where it may go in pieces.
+  void add(const StatementProgram& s, auto& message, Direction direction) {
+    const auto peer = static_cast<int>(message.world_rank), id = s.statement;
+    add({peer, static_cast<std::uint32_t>(id), message.bytes, 0, direction, message.placement != nullptr},
+        message.channel);
+    if (!has_pieces(message)) return;
+    const std::size_t piece = transport_.piece_bytes(peer);
+    message.pieces =
+        std::make_unique<typename std::decay_t<decltype(message.pieces)>::element_type>(message.bytes, piece);
+    message.pieces->reserve(message.calls);
+    add({peer, static_cast<std::uint32_t>(id) + pieces_id, piece_head_bytes + piece, slots_of_pieces, direction, false},
+        message.pieces->channel);
+  }
+
+  // Messages that share channels: all are noted first, and then added in the same order.
+
+  void note(const StatementProgram& s, const auto& message, Direction direction) {
+    if (is_short(message)) ++short_ones_[key(s, message, direction)];
+  }
+  bool is_shared(const StatementProgram& s, const auto& message, Direction direction) const {
+    return has_common_phases_ && is_short(message) && short_ones_.at(key(s, message, direction)) > 1;
+  }
+  void add_shared(const StatementProgram& s, auto& message, Direction direction) {
+    const auto [carrier, is_new] = carriers_.emplace(key(s, message, direction), specs_.size());
+    if (!is_new) {
+      Wanted& wanted = specs_[carrier->second];
+      const std::size_t offset = (wanted.spec.capacity_bytes + 63) / 64 * 64;
+      if (offset + message.bytes <= most_carried_bytes) {
+        wanted.spec.capacity_bytes = offset + message.bytes;
+        wanted.targets.push_back(&message.channel);
+        wanted.offsets_bytes.push_back(offset);
+        return;
+      }
+      carrier->second = specs_.size();
+    }
+    add({static_cast<int>(message.world_rank), static_cast<std::uint32_t>(s.statement), message.bytes, 0, direction,
+         false},
+        message.channel);
+  }
+
+  void open(transport::Transport& transport, transport::Clock::time_point deadline) {
+    std::vector<ChannelSpec> specs;
+    for (const Wanted& w : specs_) {
+      specs.push_back(w.spec);
+      if (w.spec.slots == 0) specs.back().slots = transport.best_slots(w.spec.peer, w.spec.capacity_bytes);
+    }
+    auto channels = transport.open(specs, deadline);
+    for (std::size_t k = 0; k < channels.size(); ++k) {
+      const Wanted& w = specs_[k];
+      if (w.targets.size() == 1) {
+        *w.targets[0] = std::move(channels[k]);
+        continue;
+      }
+      auto parts =
+          transport::parts_of(std::move(channels[k]), w.spec.direction, w.offsets_bytes, w.spec.capacity_bytes);
+      for (std::size_t p = 0; p < parts.size(); ++p) *w.targets[p] = std::move(parts[p]);
+    }
+  }
+
+ private:
+  static constexpr std::size_t most_carried_bytes = 4096;
+
+  /// One channel, and whose it is; with several, parts at those offsets.
+  struct Wanted {
+    ChannelSpec spec;  ///< slots 0: as many as are best
+    std::vector<std::unique_ptr<transport::Channel>*> targets;
+    std::vector<std::size_t> offsets_bytes;
+  };
+  using Key = std::tuple<std::size_t, std::int64_t, Direction>;  ///< phase, peer
+
+  void add(const ChannelSpec& spec, std::unique_ptr<transport::Channel>& target) {
+    specs_.push_back({spec, {&target}, {0}});
+  }
+  bool has_pieces(const auto& message) const {
+    const std::size_t piece = transport_.piece_bytes(static_cast<int>(message.world_rank));
+    return piece > 0 && message.bytes >= fewest_pieces * piece;
+  }
+  bool is_short(const auto& message) const {
+    const auto peer = static_cast<int>(message.world_rank);
+    return peer != transport_.rank() && message.bytes <= transport_.best_shared_bytes(peer) && !has_pieces(message);
+  }
+  Key key(const StatementProgram& s, const auto& message, Direction direction) const {
+    return {phases_.at(s.statement), message.world_rank, direction};
+  }
+
+  const transport::Transport& transport_;
+  bool has_common_phases_;
+  std::map<int, std::size_t> phases_;  ///< by statement
+  std::map<Key, int> short_ones_;      ///< how many there are
+  std::map<Key, std::size_t> carriers_;
+  std::vector<Wanted> specs_;
+};
+
+}  // namespace
+
+void open_channels(Program& program, const DirectLimits& limits, transport::Transport& transport,
+                   transport::Clock::time_point deadline) {
+  Specs specs(program.schedule, transport);
+  std::map<int, WrittenLines> written;  // by a phase's first statement
+  const auto written_with = [&](int statement) -> const WrittenLines& {
+    const auto& phase = *std::ranges::find_if(
+        program.schedule.phases, [&](const std::vector<int>& p) { return std::ranges::find(p, statement) != p.end(); });
+    const auto known = written.find(phase[0]);
+    if (known != written.end()) return known->second;
+    return written.emplace(phase[0], WrittenLines(program.bound, program.schedule, phase)).first->second;
+  };
+  const auto loan_of = [&](const StatementSchedule& s, const Message& m) -> std::unique_ptr<OutgoingLoan> {
+    if (!transport.lends_memory(static_cast<int>(s.world_rank_of(m.peer)))) return nullptr;
+    const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
+    auto loan = OutgoingLoan::of(statement, s, m);
+    if (!loan) return nullptr;
+    const BetterLent when = better_lent(statement, m, written_with(s.statement), limits.lending);
+    if (when == BetterLent::never) return nullptr;
+    loan->restrict_to(when);
+    return std::make_unique<OutgoingLoan>(std::move(*loan));
+  };
+  for (const StatementProgram& s : program.statements) {
+    if (program.schedule.statements[static_cast<std::size_t>(s.statement)].collective.is_native) continue;
+    for (const OutgoingMessage& m : s.outgoing) specs.note(s, m, Direction::send);
+    for (const IncomingMessage& m : s.incoming) specs.note(s, m, Direction::receive);
+  }
+  for (StatementProgram& s : program.statements) {
+    const StatementSchedule& schedule = program.schedule.statements[static_cast<std::size_t>(s.statement)];
+    if (schedule.collective.is_native) {
+      s.collective = transport.open_collective(collective_spec(schedule), deadline);
+      continue;
+    }
+    const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
+    for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
+      OutgoingMessage& m = s.outgoing[k];
+      const auto peer = static_cast<int>(m.world_rank);
+      m.ends_when_sent = !transport.delivers_alone(peer);
+      if (specs.is_shared(s, m, Direction::send)) {
+        m.in_place.reset();
+        specs.add_shared(s, m, Direction::send);
+        continue;
+      }
+      if (transport.places_messages(peer))
+        m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
+      specs.add(s, m, Direction::send);
+      m.loan = loan_of(schedule, schedule.sends[k]);
+      if (m.placement || !transport.lends_regions(peer)) m.in_place.reset();
+      m.may_be_taken_back = m.in_place && transport.lends_memory(peer);
+      m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);
+      m.is_sent_in_pieces =
+          m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes;
+    }
+    for (IncomingMessage& m : s.incoming) {
+      if (m.is_local) continue;
+      if (specs.is_shared(s, m, Direction::receive)) {
+        specs.add_shared(s, m, Direction::receive);
+        continue;
+      }
+      if (transport.places_messages(static_cast<int>(m.world_rank)))
+        m.placement = Placement::of_received(
+            statement, schedule, *std::ranges::find(schedule.receives, m.peer, &Message::peer), limits.placing);
+      specs.add(s, m, Direction::receive);
+    }
+  }
+  specs.open(transport, deadline);
+}
+
+}  // namespace kplan
