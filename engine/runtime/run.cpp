@@ -41,11 +41,8 @@ void Runner::fail(const char* code, const std::string& what) const {
   throw TransportError(code, fmt::format("plan {}, {} in run {}", program_.schedule.plan, what, run_));
 }
 
-/// Waits for peers: `ready` says whether they have all done it, `peers` lists those that have not, as text and by rank.
-template <class Ready, class Waiting>
-void Runner::wait_until(int statement, const Ready& ready, const Waiting& waiting) {
-  push();
-  if (ready()) return;
+void Runner::wait_long(int statement, const std::function<bool()>& ready,
+                       const std::function<std::vector<Wait>()>& waiting) {
   Clock::time_point deadline = Clock::now() + timeout_;
   const auto describe = [&](const std::vector<Wait>& waits) {
     std::string out;
@@ -173,12 +170,6 @@ bool Runner::lend(int number, OutgoingMessage& m) {
     wait_until(
         number, [&] { return m.pieces->tell_whole(); }, peer);
   return true;
-}
-
-/// Moves what is on its way to receivers as far as it goes now.
-void Runner::push() {
-  if (!under_way_.empty()) push_pieces();
-  if (!lent_.empty()) collect_loans();
 }
 
 /// Sends a piece of each message under way that has room.

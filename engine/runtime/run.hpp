@@ -1,6 +1,8 @@
 #pragma once
 // One run of a program: begin and finish, phase by phase.
 
+#include <functional>
+
 #include "engine/runtime/uniform_check.hpp"
 #include "engine/runtime/varying_statement.hpp"
 
@@ -51,7 +53,11 @@ class Runner {
   void note_lent(int number, OutgoingMessage& m);
   void pack(int number, OutgoingMessage& m, std::byte* slot);
   void look_at_bindings();
-  void push();
+  /// Moves what is on its way to receivers as far as it goes now.
+  void push() {
+    if (!under_way_.empty()) [[unlikely]] push_pieces();
+    if (!lent_.empty()) [[unlikely]] collect_loans();
+  }
   void push_pieces();
   void collect_loans();
   void break_off();
@@ -63,8 +69,14 @@ class Runner {
   RunContext context();
   static Wait coming(const IncomingMessage& m);
   static Wait taking(const OutgoingMessage& m);
+  /// Waits for peers: `ready` says whether they have all done it, `waiting` lists those that have not.
   template <class Ready, class Waiting>
-  void wait_until(int statement, const Ready& ready, const Waiting& waiting);
+  void wait_until(int statement, const Ready& ready, const Waiting& waiting) {
+    push();
+    if (!ready()) [[unlikely]] wait_long(statement, std::cref(ready), std::cref(waiting));
+  }
+  void wait_long(int statement, const std::function<bool()>& ready,
+                 const std::function<std::vector<Wait>()>& waiting);
   static std::vector<Wait> taking_part(const std::vector<int>& ranks);
   [[noreturn]] void fail(const char* code, const std::string& what) const;
 
