@@ -31,7 +31,7 @@ struct Measured {
 
 /// Collective. Measures all candidates; a sample is a batch of runs between two readings of the clock after a barrier,
 /// as the slowest rank saw it. `flush` null: warm, each batch after some runs that are not timed; else one run after
-/// the caches were emptied.
+/// the caches were emptied, which ranks of one machine begin by the clock.
 std::vector<Measured> sample(const Team& team, const std::vector<Candidate>& candidates, const Limits& limits,
                              CacheFlush* flush);
 
