@@ -155,7 +155,7 @@ void Executable::start() {
 
 void Executable::wait() { state_->runner.wait(); }
 
-void Executable::run() {
+[[gnu::hot]] void Executable::run() {
   if (!state_->is_checked) state_->check_bindings();
   state_->runner.run();
 }

@@ -33,7 +33,7 @@ bool is_oversubscribed(int ranks) {
   return ranks > (allowed > 1 ? allowed : online);
 }
 
-void pause_thread(unsigned idle_rounds, bool oversubscribed, Patience patience) {
+[[gnu::hot]] void pause_thread(unsigned idle_rounds, bool oversubscribed, Patience patience) {
   const unsigned spins = oversubscribed ? 4 : patience.spins;
   if (idle_rounds < spins) {
     relax_core();

@@ -78,7 +78,8 @@ std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spe
   return out;
 }
 
-void ReadyCall::set_bases(const std::vector<BoundMemory>& memory, std::byte* message, std::int64_t message_shift) {
+[[gnu::hot]] void ReadyCall::set_bases(const std::vector<BoundMemory>& memory, std::byte* message,
+                                       std::int64_t message_shift) {
   for (std::size_t k = 0; k < bases_.size(); ++k) {
     const StreamUse& s = call_.streams[k];
     switch (s.kind) {
@@ -90,7 +91,7 @@ void ReadyCall::set_bases(const std::vector<BoundMemory>& memory, std::byte* mes
   }
 }
 
-std::uint64_t ReadyCall::operator()(const std::vector<BoundMemory>& memory, std::byte* message) {
+[[gnu::hot]] std::uint64_t ReadyCall::operator()(const std::vector<BoundMemory>& memory, std::byte* message) {
   if (native_) {
     (*native_)(memory[static_cast<std::size_t>(call_.native_buffer)].base, message);
     return 0;

@@ -41,9 +41,31 @@ void Runner::fail(const char* code, const std::string& what) const {
   throw TransportError(code, fmt::format("plan {}, {} in run {}", program_.schedule.plan, what, run_));
 }
 
-void Runner::wait_long(int statement, const std::function<bool()>& ready,
-                       const std::function<std::vector<Wait>()>& waiting) {
-  Clock::time_point deadline = Clock::now() + timeout_;
+/// Goes on looking. The time is counted from when nothing has come for some rounds.
+[[gnu::hot]] void Runner::wait_long(int statement, const Ready& ready, const Waiting& waiting) {
+  constexpr unsigned rounds_a_look = 64;
+  Clock::time_point deadline{};
+  for (unsigned idle = 1;; ++idle) {
+    transport_->progress();
+    push();
+    if (ready()) return;
+    if (std::exchange(has_moved_, false)) {
+      idle = 0;
+      deadline = {};
+      continue;
+    }
+    if (idle % rounds_a_look == 0) [[unlikely]] {
+      if (deadline == Clock::time_point{}) deadline = Clock::now() + timeout_;
+      if (look_for_lost(statement, ready, waiting, deadline)) return;
+    }
+    transport_->pause(idle);
+  }
+}
+
+/// Fails where a peer that is waited for has ended, or it takes too long; whether all are ready after all.
+bool Runner::look_for_lost(int statement, const Ready& ready, const Waiting& waiting, Clock::time_point deadline) {
+  const bool is_late = Clock::now() > deadline;
+  if (!transport_->dead() && !is_late) return false;
   const auto describe = [&](const std::vector<Wait>& waits) {
     std::string out;
     for (const Wait& w : waits) out += (out.empty() ? "" : ", ") + w.text;
@@ -51,39 +73,24 @@ void Runner::wait_long(int statement, const std::function<bool()>& ready,
                        program_.schedule.statements[static_cast<std::size_t>(statement)].name, program_.schedule.rank,
                        out);
   };
-  bool was_moved = false;
-  for (unsigned idle = 1;; ++idle) {
-    transport_->progress();
+  for (const Wait& w : waiting()) {
+    if (!transport_->is_dead(w.peer)) continue;
+    // What a rank sent, or took, before it ended may have come to be seen meanwhile.
     push();
-    if (ready()) return;
-    if (std::exchange(has_moved_, false)) {
-      idle = 0;
-      was_moved = true;
-      continue;
-    }
-    if (idle % 64 == 0 && std::exchange(was_moved, false)) deadline = Clock::now() + timeout_;
-    if (idle % 64 == 0 && (transport_->dead() || Clock::now() > deadline)) {
-      for (const Wait& w : waiting()) {
-        if (!transport_->is_dead(w.peer)) continue;
-        // What a rank sent, or took, before it ended may have come to be seen meanwhile.
-        push();
-        if (ready()) return;
-        if (has_moved_) break;
-        const std::vector<Wait> still = waiting();
-        if (std::ranges::none_of(still, [&](const Wait& x) { return x.peer == w.peer; })) continue;
-        const std::string awaited = describe(still);
-        break_off();
-        fail("KP-T002", fmt::format("{}; rank {} has ended", awaited, w.peer));
-      }
-      if (Clock::now() > deadline && !has_moved_ && !ready() && !has_moved_) {
-        const std::string awaited = describe(waiting());
-        break_off();
-        fail("KP-T004",
-             fmt::format("{}; timed out after {:g} s", awaited, std::chrono::duration<double>(timeout_).count()));
-      }
-    }
-    transport_->pause(idle);
+    if (ready()) return true;
+    if (has_moved_) return false;
+    const std::vector<Wait> still = waiting();
+    if (std::ranges::none_of(still, [&](const Wait& x) { return x.peer == w.peer; })) continue;
+    const std::string awaited = describe(still);
+    break_off();
+    fail("KP-T002", fmt::format("{}; rank {} has ended", awaited, w.peer));
   }
+  if (!is_late || has_moved_) return false;
+  if (ready()) return true;
+  if (has_moved_) return false;
+  const std::string awaited = describe(waiting());
+  break_off();
+  fail("KP-T004", fmt::format("{}; timed out after {:g} s", awaited, std::chrono::duration<double>(timeout_).count()));
 }
 
 void Runner::note_zero_divisor(int statement, const ReadyCall& call, bool is_value) {
@@ -98,7 +105,7 @@ void Runner::note_zero_divisor(int statement, const ReadyCall& call, bool is_val
   failure_ = std::make_exception_ptr(RunError("KP-R001", message));
 }
 
-void Runner::begin(const std::vector<int>& phase) {
+[[gnu::hot]] void Runner::begin(const std::vector<int>& phase) {
   for (const int number : phase) {
     const auto n = static_cast<std::size_t>(number);
     if (varying_[n]) varying_[n]->begin(context());
@@ -119,7 +126,7 @@ void Runner::begin_collective(int number, StatementProgram& s) {
   s.collective->start();
 }
 
-void Runner::begin_statement(int number, StatementProgram& s) {
+[[gnu::hot]] void Runner::begin_statement(int number, StatementProgram& s) {
   for (ReadyCall& call : s.staging)
     if (call(memory_, s.staged.data()) != 0) note_zero_divisor(number, call, true);
   for (IncomingMessage& m : s.incoming) {
@@ -153,7 +160,7 @@ void Runner::begin_statement(int number, StatementProgram& s) {
   }
 }
 
-void Runner::pack(int number, OutgoingMessage& m, std::byte* slot) {
+[[gnu::hot]] void Runner::pack(int number, OutgoingMessage& m, std::byte* slot) {
   for (ReadyCall& call : m.calls)
     if (call(memory_, slot) != 0) note_zero_divisor(number, call, true);
 }
@@ -190,7 +197,7 @@ void Runner::push_pieces() {
   });
 }
 
-void Runner::apply(StatementProgram& s, IncomingMessage& m, std::byte* message) {
+[[gnu::hot]] void Runner::apply(StatementProgram& s, IncomingMessage& m, std::byte* message) {
   const bool is_direct = m.is_local && s.staging.empty();
   for (ReadyCall& call : m.calls)
     if (call(memory_, message) != 0) note_zero_divisor(s.statement, call, is_direct);
@@ -198,7 +205,7 @@ void Runner::apply(StatementProgram& s, IncomingMessage& m, std::byte* message) 
 }
 
 /// Applies what has come; whether everything has.
-bool Runner::take_arrived(StatementProgram& s) {
+[[gnu::hot]] bool Runner::take_arrived(StatementProgram& s) {
   bool is_complete = !s.collective || s.collective->is_complete();
   for (IncomingMessage& m : s.incoming) {
     if (m.is_done || take(s, m)) continue;
@@ -209,7 +216,7 @@ bool Runner::take_arrived(StatementProgram& s) {
 }
 
 /// Applies the message, or the next piece of it, if it has come; whether the whole is done.
-bool Runner::take(StatementProgram& s, IncomingMessage& m) {
+[[gnu::hot]] bool Runner::take(StatementProgram& s, IncomingMessage& m) {
   if (m.is_local) {
     apply(s, m, s.staged.data());
     return true;
@@ -262,12 +269,12 @@ std::vector<Runner::Wait> Runner::not_come(const StatementProgram& s) {
   return out;
 }
 
-void Runner::finish_statement(int number, StatementProgram& s) {
+[[gnu::hot]] void Runner::finish_statement(int number, StatementProgram& s) {
   wait_until(
       number, [&] { return take_arrived(s); }, [&] { return not_come(s); });
 }
 
-void Runner::finish(const std::vector<int>& phase) {
+[[gnu::hot]] void Runner::finish(const std::vector<int>& phase) {
   // What is there, such as a rank's own share, need not wait for the messages of statements before.
   for (std::size_t k = 1; k < phase.size(); ++k)
     if (const auto n = static_cast<std::size_t>(phase[k]); !varying_[n]) take_arrived(program_.statements[n]);
@@ -315,7 +322,7 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
   return {static_cast<int>(m.world_rank), fmt::format("rank {} to take {} bytes", m.world_rank, m.bytes)};
 }
 
-void Runner::start(bool may_wait) {
+[[gnu::hot]] void Runner::start(bool may_wait) {
   if (is_broken_)
     throw TransportError(
         "KP-T011",
@@ -347,7 +354,7 @@ void Runner::start(bool may_wait) {
   if (!program_.schedule.phases.empty()) begin(program_.schedule.phases[0]);
 }
 
-void Runner::wait() {
+[[gnu::hot]] void Runner::wait() {
   if (!is_started_) return;
   for (std::size_t k = 0; k < program_.schedule.phases.size(); ++k) {
     if (k > 0) {

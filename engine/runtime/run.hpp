@@ -55,8 +55,10 @@ class Runner {
   void look_at_bindings();
   /// Moves what is on its way to receivers as far as it goes now.
   void push() {
-    if (!under_way_.empty()) [[unlikely]] push_pieces();
-    if (!lent_.empty()) [[unlikely]] collect_loans();
+    if (!under_way_.empty()) [[unlikely]]
+      push_pieces();
+    if (!lent_.empty()) [[unlikely]]
+      collect_loans();
   }
   void push_pieces();
   void collect_loans();
@@ -70,13 +72,16 @@ class Runner {
   static Wait coming(const IncomingMessage& m);
   static Wait taking(const OutgoingMessage& m);
   /// Waits for peers: `ready` says whether they have all done it, `waiting` lists those that have not.
-  template <class Ready, class Waiting>
-  void wait_until(int statement, const Ready& ready, const Waiting& waiting) {
+  template <class IsReady, class WhoWaits>
+  void wait_until(int statement, const IsReady& ready, const WhoWaits& waiting) {
     push();
-    if (!ready()) [[unlikely]] wait_long(statement, std::cref(ready), std::cref(waiting));
+    if (!ready()) [[unlikely]]
+      wait_long(statement, std::cref(ready), std::cref(waiting));
   }
-  void wait_long(int statement, const std::function<bool()>& ready,
-                 const std::function<std::vector<Wait>()>& waiting);
+  using Ready = std::function<bool()>;
+  using Waiting = std::function<std::vector<Wait>()>;
+  void wait_long(int statement, const Ready& ready, const Waiting& waiting);
+  bool look_for_lost(int statement, const Ready& ready, const Waiting& waiting, transport::Clock::time_point deadline);
   static std::vector<Wait> taking_part(const std::vector<int>& ranks);
   [[noreturn]] void fail(const char* code, const std::string& what) const;
 

@@ -14,10 +14,7 @@ UniformCheck::UniformCheck(const PlanModel& plan, transport::Transport& transpor
   if (size_ > 1 && std::ranges::any_of(plan.parameters, is_compared)) exchange_ = transport.open_exchange(deadline);
 }
 
-void UniformCheck::begin(const BoundPlan& bound) {
-  is_comparing_ = is_new_ && exchange_;
-  is_new_ = false;
-  if (!is_comparing_) return;
+void UniformCheck::compare(const BoundPlan& bound) {
   mine_.clear();
   for (std::size_t p = 0; p < plan_.parameters.size(); ++p)
     if (plan_.parameters[p].is_uniform && plan_.parameters[p].is_varying)
@@ -30,9 +27,7 @@ void UniformCheck::begin(const BoundPlan& bound) {
   exchange_->begin(letters, neighbours);
 }
 
-std::exception_ptr UniformCheck::result() {
-  if (!is_comparing_) return nullptr;
-  is_comparing_ = false;
+std::exception_ptr UniformCheck::compared() const {
   for (const transport::ReceivedLetter& letter : exchange_->received()) {
     const std::string theirs(reinterpret_cast<const char*>(letter.bytes.data()), letter.bytes.size());
     if (theirs == mine_) continue;

@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/analysis/bound_plan.hpp"
@@ -21,14 +22,22 @@ class UniformCheck {
   void note_set() { is_new_ = true; }
 
   /// Begins the comparison if there is something new.
-  void begin(const BoundPlan& bound);
+  void begin(const BoundPlan& bound) {
+    is_comparing_ = is_new_ && exchange_;
+    is_new_ = false;
+    if (is_comparing_) [[unlikely]]
+      compare(bound);
+  }
   /// Whether it has ended.
   bool is_complete() { return !is_comparing_ || exchange_->is_complete(); }
   /// What it has found, once complete: KP-A002 or null.
-  std::exception_ptr result();
+  std::exception_ptr result() { return std::exchange(is_comparing_, false) ? compared() : nullptr; }
   std::vector<int> waits_for() const { return exchange_->waits_for(); }
 
  private:
+  void compare(const BoundPlan& bound);
+  std::exception_ptr compared() const;
+
   const PlanModel& plan_;
   int rank_, size_;
   std::unique_ptr<transport::SparseExchange> exchange_;

@@ -84,12 +84,19 @@ class NodeTransport final : public Transport {
     moves_base_ = true;
     return base_->open_collective(spec, deadline);
   }
-  void progress() override {
-    // The base transport has its turn also when nothing of ours is on it: others may wait for what only it moves.
-    if (moves_base_ || ++turns_ % turns_of_base == 0) base_->progress();
-    else in_flight_->move_on();
+  [[gnu::hot]] void progress() override {
+    // The base transport has its turn also when nothing of ours is on it: others may wait for what only it moves. Not
+    // soon, though: its code may be in no cache, and a look at it then takes ten times as long as a short message.
+    if (moves_base_ || ++turns_ >= turns_of_base) {
+      turns_ = 0;
+      base_->progress();
+    } else {
+      in_flight_->move_on();
+    }
   }
-  void pause(unsigned idle_rounds) override {
+  [[gnu::hot]] void pause(unsigned idle_rounds) override {
+    constexpr unsigned long_idle = 256, more_turns = 8;
+    if (idle_rounds >= long_idle || is_oversubscribed_) turns_ += more_turns;
     if (has_distant_) base_->pause(idle_rounds);
     else pause_thread(idle_rounds, is_oversubscribed_);
   }
@@ -106,7 +113,7 @@ class NodeTransport final : public Transport {
   std::shared_ptr<InFlightList> in_flight_;
   std::shared_ptr<Neighbours> neighbours_;
   std::shared_ptr<Allocations> allocations_;
-  static constexpr unsigned turns_of_base = 32;
+  static constexpr unsigned turns_of_base = 256;
   static constexpr int most_ranks_with_pipes = 32;
   std::size_t piece_bytes_ = piece_bytes_from_environment();
   bool is_oversubscribed_, moves_base_ = false, has_distant_ = false;

@@ -76,7 +76,7 @@ class Sender final : public SendingEnd {
       : ring_(std::move(memory), spec), names_(std::move(names)) {}
   ~Sender() override;
 
-  std::byte* send_slot(std::uint64_t seq) override {
+  [[gnu::hot]] std::byte* send_slot(std::uint64_t seq) override {
     if (seq >= released_ + ring_.slots()) {
       released_ = ring_.released().load(std::memory_order_acquire);
       if (seq >= released_ + ring_.slots()) return nullptr;
@@ -84,7 +84,7 @@ class Sender final : public SendingEnd {
     return ring_.slot(seq);
   }
 
-  void put(std::uint64_t seq, std::size_t) override {
+  [[gnu::hot]] void put(std::uint64_t seq, std::size_t) override {
     if (lent_end_ == seq + 1) lent_end_ = lent_before_;  // it was lent, and came back
     publish(seq, Hold::packed);
   }
@@ -162,7 +162,7 @@ class Receiver final : public ReceivingEnd {
       : ring_(std::move(memory), spec), names_(std::move(names)), peer_(spec.peer) {}
   ~Receiver() override { ring_.is_receiver_closed().store(1, std::memory_order_release); }
 
-  const std::byte* arrived(std::uint64_t seq) override {
+  [[gnu::hot]] const std::byte* arrived(std::uint64_t seq) override {
     std::byte* const slot = ring_.slot(seq);
     std::uint64_t word = ring_.word(slot).load(std::memory_order_acquire);
     if (word == word_of(seq, Hold::packed)) return slot;
@@ -178,7 +178,7 @@ class Receiver final : public ReceivingEnd {
     return is_whole_ ? lent_[0] : slot;
   }
 
-  std::span<const std::byte* const> lent(std::uint64_t seq) override {
+  [[gnu::hot]] std::span<const std::byte* const> lent(std::uint64_t seq) override {
     if (ring_.word(ring_.slot(seq)).load(std::memory_order_relaxed) != word_of(seq, Hold::taken) || is_whole_)
       return {};
     return lent_;
@@ -188,10 +188,10 @@ class Receiver final : public ReceivingEnd {
     ring_.word(ring_.slot(seq)).store(word_of(seq, Hold::returned), std::memory_order_release);
   }
 
-  void release(std::uint64_t seq) override { ring_.released().store(seq + 1, std::memory_order_release); }
+  [[gnu::hot]] void release(std::uint64_t seq) override { ring_.released().store(seq + 1, std::memory_order_release); }
 
  private:
-  bool find_regions(const std::byte* slot) {
+  [[gnu::noinline]] bool find_regions(const std::byte* slot) {
     std::uint64_t regions = 0;
     std::memcpy(&regions, slot, sizeof regions);
     is_whole_ = regions == 0;
