@@ -44,13 +44,18 @@ std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spe
     if (stride != inside && call_.extents[d] > 1) return std::nullopt;
     inside *= call_.extents[d];
   }
-  // A transposition goes across the lines of its buffer: parts of a few rows would load each line again and again.
+  // A transposition goes across the lines of its buffer: parts of few rows would load each line again and again. What
+  // fills a line must be short beside a part.
+  constexpr std::int64_t line_bytes = 64, most_bytes_for_a_line = 8192;
   for (std::size_t k = 0; k < call_.streams.size() && dimensions > 1; ++k)
-    for (std::size_t d = 0; d + 1 < dimensions; ++d)
-      if (call_.streams[k].kind == StreamKind::buffer && call_.extents[d] > 1 &&
-          std::abs(call_.strides_bytes[k * dimensions + d]) <
-              std::abs(call_.strides_bytes[k * dimensions + dimensions - 1]))
-        return std::nullopt;
+    for (std::size_t d = 0; d + 1 < dimensions; ++d) {
+      const std::int64_t step = std::abs(call_.strides_bytes[k * dimensions + d]);
+      if (call_.streams[k].kind != StreamKind::buffer || call_.extents[d] == 1 || step == 0 ||
+          step >= std::abs(call_.strides_bytes[k * dimensions + dimensions - 1]))
+        continue;
+      const std::int64_t rows = std::clamp<std::int64_t>(line_bytes / step, 1, call_.extents[d]);
+      if (rows * std::abs(call_.strides_bytes[m * dimensions + d]) > most_bytes_for_a_line) return std::nullopt;
+    }
   const std::int64_t list_stride = spec.streams[m].list_stride_bytes;
   const bool has_list = spec.has_lists();
   if (inside == 0 && has_list) inside = list_stride;
