@@ -69,4 +69,15 @@ void walk(const Piece& piece, const Track& track, const F& f) {
   }
 }
 
+/// The same by runs of elements side by side: f(position, count), where the innermost dimension is one.
+template <class F>
+void walk_runs(const Piece& piece, const Track& track, std::int64_t element_bytes, const F& f) {
+  if (piece.counts.empty() || track.strides.back() != element_bytes)
+    return walk(piece, track, [&](std::int64_t position) { return f(position, std::int64_t{1}); });
+  const std::int64_t run = piece.counts.back();
+  const Piece outer{piece.list_length, {piece.counts.begin(), piece.counts.end() - 1}, {}};
+  const Track starts{track.bases, {track.strides.begin(), track.strides.end() - 1}};
+  walk(outer, starts, [&](std::int64_t position) { return f(position, run); });
+}
+
 }  // namespace kplan

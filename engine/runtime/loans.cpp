@@ -13,16 +13,16 @@ namespace {
 constexpr std::int64_t line_bytes = 64;
 
 /// Calls f(line) for the cache lines that the track's elements lie on, one after the other, those of the first
-/// `most_walked` elements; buffers are taken to begin on a line. Returns how many elements these were.
+/// `most_walked` elements or a few more; buffers are taken to begin on a line. Returns how many elements these were.
 template <class F>
 std::int64_t walk_lines(const Piece& piece, const Track& track, std::int64_t element_bytes, std::int64_t most_walked,
                         const F& f) {
   std::int64_t walked = 0, last = -1;
-  walk(piece, track, [&](std::int64_t position) {
-    const std::int64_t end = (position + element_bytes - 1) / line_bytes;
+  walk_runs(piece, track, element_bytes, [&](std::int64_t position, std::int64_t run) {
+    const std::int64_t end = (position + run * element_bytes - 1) / line_bytes;
     for (std::int64_t line = position / line_bytes; line <= end; ++line)
       if (line != last) f(last = line);
-    return ++walked < most_walked;
+    return (walked += run) < most_walked;
   });
   return walked;
 }

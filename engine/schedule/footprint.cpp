@@ -18,7 +18,7 @@ std::int64_t elements_of(const std::vector<Message>& messages) {
 
 }  // namespace
 
-void ElementSet::insert(std::int64_t first, std::int64_t count) {
+void ElementSet::insert_run(std::int64_t first, std::int64_t count) {
   while (count > 0) {
     const std::int64_t bit = first % 64, taken = std::min(count, 64 - bit);
     const std::uint64_t ones = taken == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << taken) - 1;
@@ -73,19 +73,10 @@ void Footprint::add_track(Elements& to, const BoundPlan& bound, int buffer, cons
   ElementSet* const set = to.at(buffer).get();
   if (!set) return;
   const auto size = static_cast<std::int64_t>(bound.model->buffers[static_cast<std::size_t>(buffer)].type.size_bytes);
-  // The innermost dimension is a run where its elements are neighbours.
-  const auto insert = [&](const Piece& nest, const Track& starts, std::int64_t run) {
-    walk(nest, starts, [&](std::int64_t position) {
-      set->insert(position / size, run);
-      return true;
-    });
-  };
-  if (piece.counts.empty() || track.strides.back() != size) return insert(piece, track, 1);
-  Piece outer{piece.list_length, piece.counts, {}};
-  Track starts = track;
-  outer.counts.pop_back();
-  starts.strides.pop_back();
-  insert(outer, starts, piece.counts.back());
+  walk_runs(piece, track, size, [&](std::int64_t position, std::int64_t run) {
+    set->insert(position / size, run);
+    return true;
+  });
 }
 
 bool Footprint::meet(const Elements& a, const Elements& b) {

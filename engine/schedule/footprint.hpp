@@ -13,11 +13,15 @@ namespace kplan {
 class ElementSet {
  public:
   explicit ElementSet(std::int64_t extent) : words_(static_cast<std::size_t>((extent + 63) / 64)) {}
-  void insert(std::int64_t first, std::int64_t count);
+  void insert(std::int64_t first, std::int64_t count) {
+    if (count != 1) return insert_run(first, count);
+    words_[static_cast<std::size_t>(first / 64)] |= std::uint64_t{1} << (first % 64);
+  }
   void insert(const ElementSet& other);
   bool meets(const ElementSet& other) const;
 
  private:
+  void insert_run(std::int64_t first, std::int64_t count);
   std::vector<std::uint64_t> words_;
 };
 
