@@ -108,6 +108,26 @@ TEST_CASE("memory that comes after memory that was freed is not taken for it", "
   });
 }
 
+TEST_CASE("regions of long memory are read wherever they lie", "[conformance]") {
+  constexpr std::size_t mib = std::size_t{1} << 20, longest = 9 * mib + 40003;
+  constexpr std::size_t firsts[] = {0, 2 * mib - 64, 4 * mib, 8 * mib - 4096 - 8, longest - bytes};
+  on_ranks(2, [&](Transport& transport) {
+    const auto channel = open_one(transport, bytes, 2);
+    const auto memory = transport.allocate(longest);
+    for (std::uint64_t seq = 0; seq < std::size(firsts); ++seq) {
+      if (transport.rank() == 1) {
+        take(transport, *channel, seq, 6);
+        continue;
+      }
+      std::byte* const region = memory.get() + firsts[seq];
+      fill(region, bytes, 6, seq);
+      lend_or_put(transport, *channel, seq, {region});
+      wait_for(transport, "the region", [&] { return channel->is_sent(seq); });
+    }
+    meet(transport);
+  });
+}
+
 TEST_CASE("allocated memory is of zeros, aligned, and outlives its transport", "[conformance]") {
   std::vector<std::shared_ptr<std::byte>> kept(5);
   on_ranks(1, [&](Transport& transport) {
