@@ -101,7 +101,7 @@ void Endpoint::start(Operation& operation) {
 
 void Endpoint::submit(Operation& operation) {
   const ssize_t status = operation.post();
-  if (status == -FI_EAGAIN) {
+  if (status == -FI_EAGAIN || status == -FI_ENOMEM) {  // shm's pool of receives, which messages that come early use too
     operation.next_ = nullptr;
     Operation*& place = first_waiting_ == nullptr ? first_waiting_ : last_waiting_->next_;
     place = last_waiting_ = &operation;
