@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/analysis/expressions.hpp"
 #include "engine/analysis/joined_fields.hpp"
+#include "engine/schedule/schedule.hpp"
 #include "plans/diagnostic.hpp"
 
 namespace kplan {
@@ -31,6 +33,19 @@ ScalarValue scalar_value(const Value& value, Scalar type, const std::string& pla
   const auto& c = std::get<std::complex<double>>(value.scalar());
   const ScalarValue v = ScalarValue::load(Scalar::c128, &c);
   return is_complex(type) ? convert(v, type) : fail(to_text(v));
+}
+
+bool is_read_in_runs(const PlanModel& plan, int buffer) {
+  const auto divides_integers = [](const Expr& e) {
+    return e.kind == ExprKind::operation && divides(e.operation) && is_integer(e.type);
+  };
+  return std::ranges::any_of(plan.statements, [&](const Statement& s) {
+    // Zero divisors are told with their environment.
+    return infer_knowledge(plan, s).is_varying || touched_by(plan, s).reads.contains(buffer) ||
+           std::ranges::any_of(s.reductions, [&](const Reduction& r) {
+             return contains(*with_bindings(r.value, s), divides_integers);
+           });
+  });
 }
 
 BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& values, std::int64_t rank,
@@ -62,6 +77,7 @@ BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& va
   }
   state.layouts = layouts_of(*model, rank, size, state.parameters);
   out.contents.resize(model->buffers.size());
+  out.is_given.resize(model->buffers.size());
   state.contents.assign(model->buffers.size(), nullptr);
   for (std::size_t b = 0; b < model->buffers.size(); ++b) {
     const Buffer& buffer = model->buffers[b];
@@ -86,9 +102,10 @@ BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& va
       throw PlanError("KP-B016", fmt::format("plan {}: {} elements were given for buffer `{}`, which has {} on rank {}",
                                              model->name, given->bytes().size() / buffer.type.size_bytes, buffer.name,
                                              state.layouts[b].extent, rank));
-    out.contents[b].assign(given->bytes().begin(), given->bytes().end());
-    if (out.contents[b].empty()) out.contents[b].resize(1);  // known, and empty: a null pointer would mean unknown
-    state.contents[b] = out.contents[b].data();
+    static const std::byte nothing{};  // a null pointer would mean that the contents are unknown
+    out.is_given[b] = true;
+    out.contents[b] = given->shared_bytes();
+    state.contents[b] = needed == 0 ? &nothing : out.contents[b]->data();
   }
   out.bound.groups.resize(model->groups.size());
   out.bound.model = with_joined_fields(std::move(model));

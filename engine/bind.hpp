@@ -8,13 +8,18 @@
 
 namespace kplan {
 
-/// The plan with this rank's values. `contents` keeps the fixed buffers' memory alive. Throws PlanError KP-B0xx.
+/// The plan with this rank's values. Throws PlanError KP-B0xx.
 struct BoundValues {
   BoundPlan bound;
-  std::vector<std::vector<std::byte>> contents;  ///< by buffer; empty where none is known
+  std::vector<bool> is_given;  ///< by buffer: contents, of a fixed one
+  /// Keeps what `bound` knows of fixed buffers alive, shared with the values given.
+  std::vector<std::shared_ptr<const std::vector<std::byte>>> contents;
 };
 BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& values, std::int64_t rank,
                         std::int64_t size);
+
+/// Whether runs of the compiled plan may need the contents of its fixed buffer.
+bool is_read_in_runs(const PlanModel& plan, int buffer);
 
 /// A program's value as a scalar of the type, as section 4's conversions allow. Throws PlanError KP-B013.
 ScalarValue scalar_value(const Value& value, Scalar type, const std::string& plan, const std::string& name);

@@ -6,7 +6,14 @@
 
 namespace kplan {
 
-Executable::State::State(BoundValues v, Runner r) : values(std::move(v)), runner(std::move(r)) { reset(); }
+Executable::State::State(BoundValues v, Runner r) : values(std::move(v)), runner(std::move(r)) {
+  for (std::size_t b = 0; b < plan().buffers.size(); ++b) {
+    if (!values.contents[b] || is_read_in_runs(plan(), static_cast<int>(b))) continue;
+    values.contents[b].reset();
+    values.bound.state.contents[b] = runner.program().bound.state.contents[b] = nullptr;
+  }
+  reset();
+}
 
 std::size_t Executable::State::find_buffer(std::string_view name) const {
   const int b = plan().find_buffer(name);
@@ -27,7 +34,7 @@ void Executable::State::bind(std::size_t b, std::span<std::byte> memory, Written
             "plan {}: buffer `{}` has {} elements of {} bytes on rank {}, {} bytes; memory of {} bytes was given",
             plan().name, buffer.name, layout.extent, buffer.type.size_bytes, runner.program().schedule.rank, needed,
             memory.size()));
-  if (!values.contents[b].empty())
+  if (values.is_given[b])
     throw PlanError("KP-B027",
                     fmt::format("plan {}: buffer `{}` is fixed and its contents were given to compile; it is "
                                 "not bound, and other contents are another compile",
@@ -88,10 +95,9 @@ void Executable::State::reset() {
   program.bound.state.parameters = values.bound.state.parameters;
   runner.parameters_changed(/*is_set=*/false);
   for (std::size_t b = 0; b < plan().buffers.size(); ++b) {
-    auto& contents = values.contents[b];
     BoundMemory memory;
-    if (!contents.empty())
-      memory = {contents.data(),
+    if (values.contents[b])  // which are only read
+      memory = {const_cast<std::byte*>(program.bound.state.contents[b]),
                 static_cast<std::size_t>(program.bound.state.layouts[b].extent) * plan().buffers[b].type.size_bytes,
                 /*is_seldom_written=*/true};
     runner.bind(b, memory);

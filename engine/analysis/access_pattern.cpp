@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "plans/arithmetic.hpp"
+
 namespace kplan {
 namespace {
 
@@ -33,14 +35,25 @@ void join_dimensions(Piece& p) {
   }
 }
 
+/// The bases that are listed; steps have the same gap everywhere.
+using Lists = std::vector<const std::int64_t*>;
+Lists lists_of(const Piece& p) {
+  Lists out;
+  for (const Track& t : p.tracks)
+    if (t.is_listed()) out.push_back(t.bases.data());
+  return out;
+}
+
+/// The gap behind entry o.
+std::int64_t gap(const std::int64_t* bases, std::size_t o) { return difference(bases[o + 1], bases[o]); }
+
 /// The length L > 1 such that the list is made of runs of L entries with one constant gap, or 1.
 std::int64_t regular_run(const Piece& p) {
   const auto n = static_cast<std::size_t>(p.list_length);
   if (n < 2) return 1;
+  const Lists lists = lists_of(p);
   const auto continues = [&](std::size_t o) {
-    return std::ranges::all_of(p.tracks, [&](const Track& t) {
-      return t.bases.size() == 1 || difference(t.bases[o], t.bases[o - 1]) == difference(t.bases[1], t.bases[0]);
-    });
+    return std::ranges::all_of(lists, [&](const std::int64_t* bases) { return gap(bases, o - 1) == gap(bases, 0); });
   };
   std::int64_t length = 0, run = 1;
   for (std::size_t o = 1; o < n; ++o) {
@@ -56,10 +69,8 @@ std::int64_t regular_run(const Piece& p) {
 }
 
 /// Whether entry o of the list is followed by its next one as `other` is by its own.
-bool have_one_gap(const Piece& p, std::size_t o, std::size_t other) {
-  return std::ranges::all_of(p.tracks, [&](const Track& t) {
-    return difference(t.bases[o + 1], t.bases[o]) == difference(t.bases[other + 1], t.bases[other]);
-  });
+bool have_one_gap(const Lists& lists, std::size_t o, std::size_t other) {
+  return std::ranges::all_of(lists, [&](const std::int64_t* bases) { return gap(bases, o) == gap(bases, other); });
 }
 
 /// Consecutive runs of a list that have one length and one gap.
@@ -68,25 +79,34 @@ struct Runs {
 };
 
 /// How many entries from `o` on have one gap.
-std::size_t run_at(const Piece& p, std::size_t o) {
-  const auto n = static_cast<std::size_t>(p.list_length);
+std::size_t run_at(const Lists& lists, std::size_t o, std::size_t n) {
   std::size_t end = o + 1;
-  while (end < n && have_one_gap(p, end - 1, o)) ++end;
+  while (end < n && have_one_gap(lists, end - 1, o)) ++end;
   return end - o;
+}
+
+/// The first entry from `o` on that could begin a run of three or more.
+std::size_t next_run(const std::int64_t* bases, std::size_t o, std::size_t n) {
+  while (o + 2 < n && gap(bases, o) != gap(bases, o + 1)) ++o;
+  return o + 2 < n ? o : n;
 }
 
 /// The list as a few groups of runs; nothing where there would be many.
 std::vector<Runs> find_runs(const Piece& p) {
   constexpr std::size_t shortest_run = 4, most_groups = 32, least_entries_of_a_group = 16;
   const auto n = static_cast<std::size_t>(p.list_length);
+  const Lists lists = lists_of(p);
   std::vector<Runs> out;
   for (std::size_t o = 0; o < n;) {
-    std::size_t length = run_at(p, o);
-    if (length < shortest_run) length = 1;
+    std::size_t length = run_at(lists, o, n), end = o + length;
+    if (length < shortest_run) {
+      length = 1;
+      end = std::max(o + 1, next_run(lists[0], o, n));
+    }
     const bool continues =
-        !out.empty() && out.back().length == length && (length == 1 || have_one_gap(p, out.back().first, o));
+        !out.empty() && out.back().length == length && (length == 1 || have_one_gap(lists, out.back().first, o));
     if (!continues) out.push_back({o, o, length});
-    out.back().end = o += length;
+    out.back().end = o = end;
     if (out.size() > most_groups || out.size() * least_entries_of_a_group > n) return {};
   }
   return out;
@@ -98,8 +118,11 @@ bool fold_list(Piece& p) {
   if (run < 2) return false;
   p.counts.insert(p.counts.begin(), run);
   for (Track& t : p.tracks) {
-    t.strides.insert(t.strides.begin(), t.bases.size() == 1 ? 0 : difference(t.bases[1], t.bases[0]));
-    if (t.bases.size() == 1) continue;
+    t.strides.insert(t.strides.begin(), t.is_listed() ? gap(t.bases.data(), 0) : t.step);
+    if (!t.is_listed()) {
+      t.step = product(t.step, run);
+      continue;
+    }
     std::vector<std::int64_t> kept;
     for (std::size_t o = 0; o < t.bases.size(); o += static_cast<std::size_t>(run)) kept.push_back(t.bases[o]);
     t.bases = std::move(kept);
@@ -108,7 +131,62 @@ bool fold_list(Piece& p) {
   return true;
 }
 
+/// Whether the bases go from the first to the last one in these steps without wrapping.
+bool goes_straight(std::int64_t first, std::int64_t last, std::int64_t step, std::int64_t count) {
+  return static_cast<Wide>(last) - first == static_cast<Wide>(step) * (count - 1);
+}
+
+/// Gives a step to bases that have one.
+void fold_bases(Track& t, std::int64_t list_length) {
+  if (list_length == 1) t.step = 0;
+  if (!t.is_listed()) return;
+  const std::int64_t step = gap(t.bases.data(), 0);
+  for (std::size_t o = 1; o + 1 < t.bases.size(); ++o)
+    if (gap(t.bases.data(), o) != step) return;
+  if (!goes_straight(t.bases[0], t.bases.back(), step, list_length)) return;
+  t.bases = {t.bases[0]};
+  t.step = step;
+}
+
 }  // namespace
+
+std::vector<std::int64_t> Track::listed_bases(std::int64_t count) const {
+  if (is_listed()) return bases;
+  std::vector<std::int64_t> out(static_cast<std::size_t>(count));
+  for (std::int64_t o = 0; o < count; ++o) out[static_cast<std::size_t>(o)] = base(o);
+  return out;
+}
+
+void GrowingTrack::append(std::span<const std::int64_t> bases) {
+  if (bases.empty()) return;
+  if (track_.is_listed()) {
+    track_.bases.insert(track_.bases.end(), bases.begin(), bases.end());
+    return;
+  }
+  if (count_ == 0) track_.bases = {bases[0]};
+  if (count_ < 2 && count_ + std::ssize(bases) > 1)
+    track_.step = difference(bases[static_cast<std::size_t>(1 - count_)], track_.bases[0]);
+  bool is_other = false;
+  for (std::size_t k = 0; k < bases.size(); ++k)
+    is_other |= bases[k] != track_.base(count_ + static_cast<std::int64_t>(k));
+  if (is_other) {
+    list();
+    track_.bases.insert(track_.bases.end(), bases.begin(), bases.end());
+  } else {
+    count_ += std::ssize(bases);
+  }
+}
+
+Track GrowingTrack::take() && {
+  if (!track_.is_listed() && !goes_straight(track_.bases[0], track_.base(count_ - 1), track_.step, count_)) list();
+  return std::move(track_);
+}
+
+void GrowingTrack::list() {
+  if (count_ == 0) track_.bases.clear();
+  else track_.bases = track_.listed_bases(count_);
+  track_.step = 0;
+}
 
 std::int64_t Piece::block_elements() const {
   std::int64_t out = 1;
@@ -120,11 +198,11 @@ void unfold_dimension(Piece& p) {
   const std::int64_t count = p.counts[0];
   for (Track& t : p.tracks) {
     std::vector<std::int64_t> bases;
+    bases.reserve(static_cast<std::size_t>(p.list_length * count));
     for (std::int64_t o = 0; o < p.list_length; ++o)
-      for (std::int64_t k = 0; k < count; ++k)
-        bases.push_back(
-            difference(t.bases[t.bases.size() == 1 ? 0 : static_cast<std::size_t>(o)], product(-k, t.strides[0])));
+      for (std::int64_t k = 0; k < count; ++k) bases.push_back(difference(t.base(o), product(-k, t.strides[0])));
     t.bases = std::move(bases);
+    t.step = 0;
   }
   p.list_length *= count;
   drop_dimension(p, 0);
@@ -134,9 +212,7 @@ void simplify(Piece& p) {
   join_dimensions(p);
   while (fold_list(p)) join_dimensions(p);
   while (p.counts.size() > most_piece_dimensions) unfold_dimension(p);
-  if (p.list_length == 1) return;
-  for (Track& t : p.tracks)
-    if (t.bases.size() == 1) t.bases.assign(static_cast<std::size_t>(p.list_length), t.bases[0]);
+  for (Track& t : p.tracks) fold_bases(t, p.list_length);
 }
 
 void append(std::vector<Piece>& pieces, Piece next) {
@@ -147,11 +223,10 @@ void append(std::vector<Piece>& pieces, Piece next) {
                                std::ranges::equal(last.tracks, next.tracks, {}, &Track::strides, &Track::strides);
     if (is_same_shape) {
       for (std::size_t t = 0; t < last.tracks.size(); ++t) {
-        auto& bases = last.tracks[t].bases;
-        if (bases.size() == 1) bases.assign(static_cast<std::size_t>(last.list_length), bases[0]);
-        const auto& more = next.tracks[t].bases;
-        for (std::int64_t o = 0; o < next.list_length; ++o)
-          bases.push_back(more[more.size() == 1 ? 0 : static_cast<std::size_t>(o)]);
+        Track& track = last.tracks[t];
+        if (!track.is_listed()) track.bases = track.listed_bases(last.list_length);
+        track.step = 0;
+        for (std::int64_t o = 0; o < next.list_length; ++o) track.bases.push_back(next.tracks[t].base(o));
       }
       last.list_length += next.list_length;
       return;
@@ -160,18 +235,20 @@ void append(std::vector<Piece>& pieces, Piece next) {
   pieces.push_back(std::move(next));
 }
 
+Track part_of(const Track& track, std::int64_t first, std::int64_t end) {
+  if (!track.is_listed()) return {{track.base(first)}, track.strides, end - first > 1 ? track.step : 0};
+  return {{track.bases.begin() + first, track.bases.begin() + end}, track.strides};
+}
+
 std::vector<Piece> split_into_runs(const Piece& piece) {
-  const auto is_listed = [&](const Track& t) { return t.bases.size() == static_cast<std::size_t>(piece.list_length); };
-  if (piece.list_length < 2 || !std::ranges::all_of(piece.tracks, is_listed)) return {};
+  if (std::ranges::none_of(piece.tracks, &Track::is_listed)) return {};
   const std::vector<Runs> groups = find_runs(piece);
   if (groups.size() < 2) return {};
   std::vector<Piece> out;
   for (const Runs& g : groups) {
     Piece part{static_cast<std::int64_t>(g.end - g.first), piece.counts, {}};
     for (const Track& t : piece.tracks)
-      part.tracks.push_back({{t.bases.begin() + static_cast<std::ptrdiff_t>(g.first),
-                              t.bases.begin() + static_cast<std::ptrdiff_t>(g.end)},
-                             t.strides});
+      part.tracks.push_back(part_of(t, static_cast<std::int64_t>(g.first), static_cast<std::int64_t>(g.end)));
     simplify(part);
     out.push_back(std::move(part));
   }
@@ -179,8 +256,16 @@ std::vector<Piece> split_into_runs(const Piece& piece) {
 }
 
 Reach reach_of(const Piece& piece, const Track& track) {
-  const auto [lo, hi] = std::ranges::minmax_element(track.bases);
-  Reach out{*lo, *hi};
+  Reach out{track.bases[0], track.bases[0]};
+  if (track.is_listed()) {
+    for (const std::int64_t base : track.bases) {
+      out.lowest = std::min(out.lowest, base);
+      out.highest = std::max(out.highest, base);
+    }
+  } else {
+    const std::int64_t last = track.base(piece.list_length - 1);
+    (last < out.lowest ? out.lowest : out.highest) = last;
+  }
   for (std::size_t d = 0; d < piece.counts.size(); ++d) {
     const std::int64_t span = (piece.counts[d] - 1) * track.strides[d];
     (span < 0 ? out.lowest : out.highest) += span;

@@ -9,6 +9,7 @@ namespace kplan {
 namespace {
 
 using Column = std::vector<std::int64_t>;
+using Operand = ColumnOperand;
 
 bool is_constant(const ExprPtr& e, std::int64_t value) {
   return !e || (e->kind == ExprKind::constant && e->value.as_integer() == value);
@@ -37,27 +38,64 @@ bool load_integers(Scalar type, const std::byte* contents, std::size_t element_b
   }
 }
 
-/// out = f(out, b) without overflow; false where one overflows.
+/// Calls f(a's value, b's value, where the result goes) for every environment. `out` may be a's column.
 template <class F>
-bool combine(Column& out, const Column& b, const F& overflows) {
+void each_pair(const Operand& a, const Operand& b, std::size_t count, Column& out, const F& f) {
+  out.resize(count);
+  std::int64_t* const to = out.data();
+  const auto all = [&](const auto& x, const auto& y) {
+    for (std::size_t k = 0; k < count; ++k) f(x(k), y(k), to[k]);
+  };
+  const auto of_a = [&](std::size_t k) { return a.column[k]; };
+  const auto of_b = [&](std::size_t k) { return b.column[k]; };
+  const auto one_a = [&](std::size_t) { return a.value; };
+  const auto one_b = [&](std::size_t) { return b.value; };
+  if (a.column) b.column ? all(of_a, of_b) : all(of_a, one_b);
+  else b.column ? all(one_a, of_b) : all(one_a, one_b);
+}
+
+/// out = a op b; false where one overflows, or where a divisor is not positive.
+bool combine(Operation operation, const Operand& a, const Operand& b, std::size_t count, Column& out) {
+  using Value = std::int64_t;
   bool is_wrong = false;
-  for (std::size_t k = 0; k < out.size(); ++k) is_wrong |= overflows(out[k], b[k], &out[k]);
-  return !is_wrong;
-}
-
-template <class F>
-void map(Column& out, const Column& b, const F& f) {
-  for (std::size_t k = 0; k < out.size(); ++k) out[k] = f(out[k], b[k]);
-}
-
-bool divide(Column& out, const Column& b, bool wants_remainder) {
-  for (std::size_t k = 0; k < out.size(); ++k) {
-    if (b[k] <= 0) return false;
-    std::int64_t quotient = out[k] / b[k], remainder = out[k] % b[k];
-    if (remainder < 0) remainder += b[k], --quotient;
-    out[k] = wants_remainder ? remainder : quotient;
+  const auto checked = [&](const auto& overflows) {
+    each_pair(a, b, count, out, [&](Value x, Value y, Value& to) { is_wrong |= overflows(x, y, &to); });
+    return !is_wrong;
+  };
+  const auto plain = [&](const auto& f) {
+    each_pair(a, b, count, out, [&](Value x, Value y, Value& to) { to = f(x, y); });
+    return true;
+  };
+  const auto divided = [&](bool wants_remainder) {
+    each_pair(a, b, count, out, [&](Value x, Value y, Value& to) {
+      if (y <= 0) {
+        is_wrong = true;
+        return;
+      }
+      Value quotient = x / y, remainder = x % y;
+      if (remainder < 0) remainder += y, --quotient;
+      to = wants_remainder ? remainder : quotient;
+    });
+    return !is_wrong;
+  };
+  switch (operation) {
+    case Operation::add: return checked([](auto x, auto y, auto* to) { return __builtin_add_overflow(x, y, to); });
+    case Operation::sub: return checked([](auto x, auto y, auto* to) { return __builtin_sub_overflow(x, y, to); });
+    case Operation::mul: return checked([](auto x, auto y, auto* to) { return __builtin_mul_overflow(x, y, to); });
+    case Operation::div: return divided(false);
+    case Operation::mod: return divided(true);
+    case Operation::min: return plain([](auto x, auto y) { return y < x ? y : x; });
+    case Operation::max: return plain([](auto x, auto y) { return x < y ? y : x; });
+    case Operation::eq: return plain([](auto x, auto y) { return Value{x == y}; });
+    case Operation::ne: return plain([](auto x, auto y) { return Value{x != y}; });
+    case Operation::lt: return plain([](auto x, auto y) { return Value{x < y}; });
+    case Operation::le: return plain([](auto x, auto y) { return Value{x <= y}; });
+    case Operation::gt: return plain([](auto x, auto y) { return Value{x > y}; });
+    case Operation::ge: return plain([](auto x, auto y) { return Value{x >= y}; });
+    case Operation::bit_and: return plain([](auto x, auto y) { return x & y; });
+    case Operation::bit_or: return plain([](auto x, auto y) { return x | y; });
+    default: return false;
   }
-  return true;
 }
 
 template <class T>
@@ -81,14 +119,24 @@ bool wrap(Scalar type, Column& values) {
 }
 
 /// offsets += index * stride; false where an index is outside the extent.
-bool add_offsets(const Column& index, std::int64_t extent, std::int64_t stride, Column& offsets) {
-  bool is_outside = false;
-  for (std::size_t k = 0; k < index.size(); ++k) {
-    is_outside |= static_cast<std::uint64_t>(index[k]) >= static_cast<std::uint64_t>(extent);
-    offsets[k] = static_cast<std::int64_t>(static_cast<std::uint64_t>(offsets[k]) +
-                                           static_cast<std::uint64_t>(index[k]) * static_cast<std::uint64_t>(stride));
+bool add_offsets(const Operand& index, std::int64_t extent, std::int64_t stride, Column& offsets) {
+  const auto is_outside = [&](std::int64_t i) {
+    return static_cast<std::uint64_t>(i) >= static_cast<std::uint64_t>(extent);
+  };
+  const auto moved = [&](std::int64_t offset, std::int64_t i) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(offset) +
+                                     static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(stride));
+  };
+  if (!index.column) {
+    for (std::int64_t& offset : offsets) offset = moved(offset, index.value);
+    return !is_outside(index.value);
   }
-  return !is_outside;
+  bool is_wrong = false;
+  for (std::size_t k = 0; k < offsets.size(); ++k) {
+    is_wrong |= is_outside(index.column[k]);
+    offsets[k] = moved(offsets[k], index.column[k]);
+  }
+  return !is_wrong;
 }
 
 }  // namespace
@@ -171,6 +219,27 @@ void ColumnEvaluator::select_runs(const Expr& e, const Block& block, Column& fir
   }
 }
 
+/// What is the same in every environment, or has a column already.
+std::optional<Operand> ColumnEvaluator::known(const Expr& e, const Block& block) const {
+  switch (e.kind) {
+    case ExprKind::constant: return Operand{nullptr, e.value.as_integer()};
+    case ExprKind::rank: return Operand{nullptr, state_.rank};
+    case ExprKind::size: return Operand{nullptr, state_.size};
+    case ExprKind::parameter: return Operand{nullptr, state_.parameters[static_cast<std::size_t>(e.id)].as_integer()};
+    case ExprKind::variable: return Operand{block.words[static_cast<std::size_t>(e.id)].data(), 0};
+    default: return std::nullopt;
+  }
+}
+
+/// f(operand) with the values of the expression; false where they cannot be had.
+template <class F>
+bool ColumnEvaluator::with_operand(const Expr& e, const Block& block, const F& f) {
+  if (!is_integral(e)) return false;
+  if (const auto operand = known(e, block)) return f(*operand);
+  const Scratch memory(*this);
+  return fast(e, block, *memory) && f(Operand{(*memory).data(), 0});
+}
+
 bool ColumnEvaluator::fast_runs(const Expr& e, const Block& block, Column& firsts, Column& counts) {
   const Layout& layout = state_.layouts[static_cast<std::size_t>(e.id)];
   if (e.subscripts.empty()) {
@@ -198,11 +267,11 @@ bool ColumnEvaluator::fast_runs(const Expr& e, const Block& block, Column& first
     if (firsts[k] < 0 || counts[k] < firsts[k] || counts[k] > extent) return false;
     counts[k] -= firsts[k];
   }
-  const Scratch index(*this);
-  for (std::size_t d = 0; d + 1 < e.subscripts.size(); ++d) {
-    if (!fast(*e.subscripts[d].lo, block, *index) || !add_offsets(*index, layout.shape[d], layout.strides[d], firsts))
+  for (std::size_t d = 0; d + 1 < e.subscripts.size(); ++d)
+    if (!with_operand(*e.subscripts[d].lo, block, [&](const Operand& index) {
+          return add_offsets(index, layout.shape[d], layout.strides[d], firsts);
+        }))
       return false;
-  }
   return true;
 }
 
@@ -210,38 +279,29 @@ bool ColumnEvaluator::fast_offsets(const Expr& e, const Block& block, Column& ou
   const Layout& layout = state_.layouts[static_cast<std::size_t>(e.id)];
   if (e.subscripts.size() != layout.shape.size()) return false;
   out.assign(block.count, 0);
-  const Scratch index(*this);
-  for (std::size_t d = 0; d < layout.shape.size(); ++d) {
-    if (e.subscripts[d].is_slice || !fast(*e.subscripts[d].lo, block, *index) ||
-        !add_offsets(*index, layout.shape[d], layout.strides[d], out))
+  for (std::size_t d = 0; d < layout.shape.size(); ++d)
+    if (e.subscripts[d].is_slice || !with_operand(*e.subscripts[d].lo, block, [&](const Operand& index) {
+          return add_offsets(index, layout.shape[d], layout.strides[d], out);
+        }))
       return false;
-  }
   return true;
 }
 
 bool ColumnEvaluator::fast(const Expr& e, const Block& block, Column& out) {
-  if (e.record || !(is_integer(e.type) || e.type == Scalar::boolean)) return false;
+  if (!is_integral(e)) return false;
+  if (const auto operand = known(e, block)) {
+    if (operand->column) out.assign(operand->column, operand->column + block.count);
+    else out.assign(block.count, operand->value);
+    return true;
+  }
   switch (e.kind) {
-    case ExprKind::constant: out.assign(block.count, e.value.as_integer()); return true;
-    case ExprKind::rank: out.assign(block.count, state_.rank); return true;
-    case ExprKind::size: out.assign(block.count, state_.size); return true;
-    case ExprKind::parameter:
-      out.assign(block.count, state_.parameters[static_cast<std::size_t>(e.id)].as_integer());
-      return true;
-    case ExprKind::variable: out = block.words[static_cast<std::size_t>(e.id)]; return true;
     case ExprKind::element: {
       const std::byte* contents = state_.contents[static_cast<std::size_t>(e.id)];
       return contents && fast_offsets(e, block, out) &&
              load_integers(e.type, contents + e.field_offset_bytes, e.element_bytes, out);
     }
-    case ExprKind::logical_and:
-    case ExprKind::logical_or: {
-      const Scratch right(*this);
-      if (!fast(*e.operands[0], block, out) || !fast(*e.operands[1], block, *right)) return false;
-      if (e.kind == ExprKind::logical_and) map(out, *right, [](auto a, auto b) { return a & b; });
-      else map(out, *right, [](auto a, auto b) { return a | b; });
-      return true;
-    }
+    case ExprKind::logical_and: return fast_pair(Operation::bit_and, e, block, out);
+    case ExprKind::logical_or: return fast_pair(Operation::bit_or, e, block, out);
     case ExprKind::conditional: {
       const Scratch condition(*this), other(*this);
       if (!fast(*e.operands[0], block, *condition) || !fast(*e.operands[1], block, out) ||
@@ -253,6 +313,19 @@ bool ColumnEvaluator::fast(const Expr& e, const Block& block, Column& out) {
     case ExprKind::operation: return fast_operation(e, block, out);
     default: return false;
   }
+}
+
+/// An operation on two operands; the first is worked out in `out`.
+bool ColumnEvaluator::fast_pair(Operation operation, const Expr& e, const Block& block, Column& out) {
+  const Expr& a = *e.operands[0];
+  if (!is_integral(a)) return false;
+  std::optional<Operand> first = known(a, block);
+  if (!first) {
+    if (!fast(a, block, out)) return false;
+    first = Operand{out.data(), 0};
+  }
+  return with_operand(*e.operands[1], block,
+                      [&](const Operand& second) { return combine(operation, *first, second, block.count, out); });
 }
 
 bool ColumnEvaluator::fast_operation(const Expr& e, const Block& block, Column& out) {
@@ -269,28 +342,7 @@ bool ColumnEvaluator::fast_operation(const Expr& e, const Block& block, Column& 
   }
   const bool is_plain = e.operands.size() == 2 && a.type == Scalar::i64 && e.operands[1]->type == Scalar::i64;
   if (!is_plain || (e.type == Scalar::i64 && !e.is_index)) return false;
-  const Scratch second(*this);
-  Column& b = *second;
-  if (!fast(a, block, out) || !fast(*e.operands[1], block, b)) return false;
-  switch (e.operation) {
-    case Operation::add:
-      return combine(out, b, [](auto x, auto y, auto* to) { return __builtin_add_overflow(x, y, to); });
-    case Operation::sub:
-      return combine(out, b, [](auto x, auto y, auto* to) { return __builtin_sub_overflow(x, y, to); });
-    case Operation::mul:
-      return combine(out, b, [](auto x, auto y, auto* to) { return __builtin_mul_overflow(x, y, to); });
-    case Operation::div: return divide(out, b, false);
-    case Operation::mod: return divide(out, b, true);
-    case Operation::min: map(out, b, [](auto x, auto y) { return y < x ? y : x; }); return true;
-    case Operation::max: map(out, b, [](auto x, auto y) { return x < y ? y : x; }); return true;
-    case Operation::eq: map(out, b, [](auto x, auto y) { return std::int64_t{x == y}; }); return true;
-    case Operation::ne: map(out, b, [](auto x, auto y) { return std::int64_t{x != y}; }); return true;
-    case Operation::lt: map(out, b, [](auto x, auto y) { return std::int64_t{x < y}; }); return true;
-    case Operation::le: map(out, b, [](auto x, auto y) { return std::int64_t{x <= y}; }); return true;
-    case Operation::gt: map(out, b, [](auto x, auto y) { return std::int64_t{x > y}; }); return true;
-    case Operation::ge: map(out, b, [](auto x, auto y) { return std::int64_t{x >= y}; }); return true;
-    default: return false;
-  }
+  return fast_pair(e.operation, e, block, out);
 }
 
 }  // namespace kplan

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "plans/evaluate.hpp"
@@ -25,6 +26,12 @@ struct Block {
 struct BlockFault {
   EvaluationFault fault;
   std::size_t row = 0;
+};
+
+/// The values of an expression in every environment of a block: one for all of them, or a column.
+struct ColumnOperand {
+  const std::int64_t* column = nullptr;
+  std::int64_t value = 0;
 };
 
 class ColumnEvaluator {
@@ -60,7 +67,11 @@ class ColumnEvaluator {
     ColumnEvaluator& owner_;
     Column& column_;
   };
+  std::optional<ColumnOperand> known(const Expr& e, const Block& block) const;
+  template <class F>
+  bool with_operand(const Expr& e, const Block& block, const F& f);
   bool fast(const Expr& e, const Block& block, Column& out);
+  bool fast_pair(Operation operation, const Expr& e, const Block& block, Column& out);
   bool fast_operation(const Expr& e, const Block& block, Column& out);
   bool fast_offsets(const Expr& e, const Block& block, Column& out);
   bool fast_runs(const Expr& e, const Block& block, Column& firsts, Column& counts);

@@ -24,8 +24,8 @@ class Enumeration {
 
   /// The environments in which this rank decides (as sender of a push, or receiver of a pull), by peer.
   struct Lists {
-    std::vector<std::vector<std::int64_t>> own;     ///< by source, element by element
-    std::vector<std::vector<std::int64_t>> notice;  ///< by source, environment by environment
+    std::vector<GrowingTrack> own;     ///< by source, element by element
+    std::vector<GrowingTrack> notice;  ///< by source, environment by environment
     std::int64_t element_count = 0, environment_count = 0;
   };
   using ByPeer = std::map<std::int64_t, Lists>;

@@ -138,11 +138,11 @@ OwnHalf PatternFinder::enumerated_half() {
     notice.push_back(notice_sources(k));
   }
   std::vector<Enumeration::ByPeer> lists = Enumeration(bound_, s_).lists(own, notice);
-  const auto piece_of = [](std::vector<std::vector<std::int64_t>>& tracks, std::int64_t count) {
-    Piece out;
-    out.list_length = count;
-    for (auto& bases : tracks) out.tracks.push_back({std::move(bases), {}});
-    simplify(out);
+  const auto pieces_of = [](std::vector<GrowingTrack>& tracks, std::int64_t count) {
+    std::vector<Piece> out(1);
+    out[0].list_length = count;
+    for (GrowingTrack& track : tracks) out[0].tracks.push_back(std::move(track).take());
+    simplify(out[0]);
     return out;
   };
   std::map<std::int64_t, Flow> flows;
@@ -150,12 +150,12 @@ OwnHalf PatternFinder::enumerated_half() {
   for (std::size_t k = 0; k < lists.size(); ++k)
     for (auto& [peer, list] : lists[k]) {
       told[peer].peer = peer;
-      told[peer].parts.push_back({static_cast<int>(k), {piece_of(list.notice, list.environment_count)}});
+      told[peer].parts.push_back({static_cast<int>(k), pieces_of(list.notice, list.environment_count)});
       if (list.element_count == 0) continue;
       Segment segment;
       segment.reduction = static_cast<int>(k);
       segment.element_count = list.element_count;
-      segment.pieces.push_back(piece_of(list.own, list.element_count));
+      segment.pieces = pieces_of(list.own, list.element_count);
       limit_segment(segment, s_.reductions[k], box_of(peer));
       flows[peer].peer = peer;
       flows[peer].segments.push_back(std::move(segment));

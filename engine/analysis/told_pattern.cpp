@@ -31,10 +31,6 @@ struct NoticeLayout {
   }
 };
 
-std::int64_t base_of(const Track& t, std::int64_t o) {
-  return t.bases[t.bases.size() == 1 ? 0 : static_cast<std::size_t>(o)];
-}
-
 /// Calls f(words of each track) for every environment of the piece.
 template <class F>
 void each_told(const Piece& piece, const F& f) {
@@ -43,7 +39,7 @@ void each_told(const Piece& piece, const F& f) {
   for (std::int64_t o = 0; o < piece.list_length; ++o)
     for (std::int64_t k = 0; k < block; ++k) {
       for (std::size_t t = 0; t < piece.tracks.size(); ++t) {
-        auto word = static_cast<std::uint64_t>(base_of(piece.tracks[t], o));  // words wrap
+        auto word = static_cast<std::uint64_t>(piece.tracks[t].base(o));  // words wrap
         for (std::size_t d = 0; d < at.size(); ++d)
           word += static_cast<std::uint64_t>(piece.tracks[t].strides[d]) * static_cast<std::uint64_t>(at[d]);
         words[t] = static_cast<std::int64_t>(word);
@@ -67,6 +63,21 @@ Statement with_free_variables(const Statement& s) {
     out.clauses.push_back(std::move(c));
   }
   return out;
+}
+
+/// track += scale * (words + shift)
+void add_scaled(Track& track, const Track& words, std::int64_t scale, std::int64_t shift, std::int64_t list_length) {
+  if (words.is_listed() || track.is_listed()) {
+    std::vector<std::int64_t> sums;
+    sums.reserve(static_cast<std::size_t>(list_length));
+    for (std::int64_t o = 0; o < list_length; ++o) sums.push_back(track.base(o) + scale * (words.base(o) + shift));
+    track.bases = std::move(sums);
+    track.step = 0;
+  } else {
+    track.bases[0] += scale * (words.bases[0] + shift);
+    track.step += scale * words.step;
+  }
+  for (std::size_t d = 0; d < words.strides.size(); ++d) track.strides[d] += scale * words.strides[d];
 }
 
 class ToldHalf {
@@ -217,23 +228,20 @@ class ToldHalf {
     std::int64_t count = 1;
     for (const std::int64_t c : *slices) count *= c;
     const Track& told = piece.tracks[layout.count_track];
-    if (std::ranges::any_of(told.strides, [](std::int64_t s) { return s != 0; }) ||
-        std::ranges::any_of(told.bases, [&](std::int64_t b) { return b != count; }))
+    const auto is_other = [&](std::int64_t b) { return b != count; };
+    if (told.step != 0 || std::ranges::any_of(told.strides, [](std::int64_t s) { return s != 0; }) ||
+        std::ranges::any_of(told.bases, is_other))
       return false;
     Piece next;
     next.list_length = piece.list_length;
     next.counts = piece.counts;
     next.counts.insert(next.counts.end(), slices->begin(), slices->end());
     for (const AffineReference& reference : references) {
-      Track track{{}, std::vector<std::int64_t>(piece.counts.size(), 0)};
-      track.bases.assign(static_cast<std::size_t>(piece.list_length), reference.base);
+      Track track{{reference.base}, std::vector<std::int64_t>(piece.counts.size(), 0)};
       for (std::size_t w = 0; w < layout.words.size(); ++w) {
         const auto n = static_cast<std::size_t>(layout.words[w].variable) + 1;
         const std::int64_t scale = reference.strides[n];
-        if (scale == 0) continue;
-        for (std::int64_t o = 0; o < piece.list_length; ++o)
-          track.bases[static_cast<std::size_t>(o)] += scale * (base_of(piece.tracks[w], o) - box->positions[n].first);
-        for (std::size_t d = 0; d < piece.counts.size(); ++d) track.strides[d] += scale * piece.tracks[w].strides[d];
+        if (scale != 0) add_scaled(track, piece.tracks[w], scale, -box->positions[n].first, piece.list_length);
       }
       for (const SliceDimension& d : reference.slices) track.strides.push_back(d.stride);
       next.tracks.push_back(std::move(track));

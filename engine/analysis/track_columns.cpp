@@ -66,19 +66,17 @@ std::vector<std::int64_t> TrackColumns::track_at(std::size_t t, std::size_t row)
   return out;
 }
 
-std::int64_t TrackColumns::append(std::size_t first, std::size_t end, std::vector<std::vector<std::int64_t>>& tracks) {
+std::int64_t TrackColumns::append(std::size_t first, std::size_t end, std::vector<GrowingTrack>& tracks) {
   std::int64_t out = 0;
   if (has_slices_) {
     for (std::size_t row = first; row < end; ++row) out += append_one(row, tracks);
     return out;
   }
-  const auto from = static_cast<std::ptrdiff_t>(first), to = static_cast<std::ptrdiff_t>(end);
-  for (std::size_t t = 0; t < sources_.size(); ++t)
-    tracks[t].insert(tracks[t].end(), values_[t].begin() + from, values_[t].begin() + to);
-  return to - from;
+  for (std::size_t t = 0; t < sources_.size(); ++t) tracks[t].append(std::span(values_[t]).subspan(first, end - first));
+  return static_cast<std::int64_t>(end - first);
 }
 
-std::int64_t TrackColumns::append_one(std::size_t row, std::vector<std::vector<std::int64_t>>& tracks) {
+std::int64_t TrackColumns::append_one(std::size_t row, std::vector<GrowingTrack>& tracks) {
   try {
     std::vector<std::vector<std::int64_t>> lists;
     std::size_t count = 1;
@@ -87,8 +85,8 @@ std::int64_t TrackColumns::append_one(std::size_t row, std::vector<std::vector<s
       count = common_count(count, lists.back().size(), sources_[t].element ? sources_[t].element->span : Span{});
     }
     for (std::size_t t = 0; t < sources_.size(); ++t) {
-      if (lists[t].size() == 1) tracks[t].insert(tracks[t].end(), count, lists[t][0]);
-      else tracks[t].insert(tracks[t].end(), lists[t].begin(), lists[t].end());
+      if (lists[t].size() == 1) lists[t].resize(count, lists[t][0]);
+      tracks[t].append(lists[t]);
     }
     return static_cast<std::int64_t>(count);
   } catch (const EvaluationFault& f) {

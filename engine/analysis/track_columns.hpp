@@ -16,10 +16,10 @@ class TrackColumns {
 
   /// Appends the tracks of the environments [first, end), as many elements as they have, and returns how many. Throws
   /// BlockFault.
-  std::int64_t append(std::size_t first, std::size_t end, std::vector<std::vector<std::int64_t>>& tracks);
+  std::int64_t append(std::size_t first, std::size_t end, std::vector<GrowingTrack>& tracks);
 
  private:
-  std::int64_t append_one(std::size_t row, std::vector<std::vector<std::int64_t>>& tracks);
+  std::int64_t append_one(std::size_t row, std::vector<GrowingTrack>& tracks);
   void column_of(const TrackSource& source, std::vector<std::int64_t>& out);
   std::vector<std::int64_t> track_at(std::size_t source, std::size_t row);
 

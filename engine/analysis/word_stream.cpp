@@ -19,8 +19,16 @@ void WordWriter::words(const std::int64_t* v, std::size_t count) {
 }
 
 void WordWriter::list(const std::vector<std::int64_t>& v) {
-  word(static_cast<std::int64_t>(v.size()));
-  words(v.data(), v.size());
+  bool is_narrow = true;
+  for (const std::int64_t x : v) is_narrow &= x == static_cast<std::int32_t>(x);
+  word(static_cast<std::int64_t>(2 * v.size() + (is_narrow ? 1 : 0)));
+  if (!is_narrow) return words(v.data(), v.size());
+  const std::size_t at = bytes_.size();
+  bytes_.resize(at + (v.size() + 1) / 2 * 8);
+  for (std::size_t k = 0; k < v.size(); ++k) {
+    const auto narrow = static_cast<std::int32_t>(v[k]);
+    std::memcpy(bytes_.data() + at + 4 * k, &narrow, 4);
+  }
 }
 
 void WordWriter::piece(const Piece& piece) {
@@ -30,6 +38,7 @@ void WordWriter::piece(const Piece& piece) {
   for (const Track& track : piece.tracks) {
     list(track.bases);
     list(track.strides);
+    word(track.step);
   }
 }
 
@@ -46,8 +55,23 @@ std::size_t WordReader::count() {
 }
 
 std::vector<std::int64_t> WordReader::list() {
-  std::vector<std::int64_t> out(count());
-  take(out.data(), out.size());
+  const std::int64_t head = word();
+  if (head < 0 || static_cast<std::size_t>(head) / 8 > bytes_.size()) fail();
+  const auto size = static_cast<std::size_t>(head) / 2;
+  const std::span<const std::byte> from = bytes_;
+  if (head % 2 == 0) {
+    std::vector<std::int64_t> out(size);
+    take(out.data(), size);
+    return out;
+  }
+  skip((size + 1) / 2);
+  std::vector<std::int64_t> out;
+  out.reserve(size);
+  for (std::size_t k = 0; k < size; ++k) {
+    std::int32_t v = 0;
+    std::memcpy(&v, from.data() + 4 * k, 4);
+    out.push_back(v);
+  }
   return out;
 }
 
@@ -59,13 +83,22 @@ Piece WordReader::piece() {
   for (Track& track : out.tracks) {
     track.bases = list();
     track.strides = list();
+    track.step = word();
+    const bool is_whole = track.strides.size() == out.counts.size() &&
+                          (track.bases.size() == 1 || std::cmp_equal(track.bases.size(), out.list_length));
+    if (!is_whole) fail();
   }
   return out;
 }
 
 void WordReader::take(std::int64_t* to, std::size_t words) {
+  const std::span<const std::byte> from = bytes_;
+  skip(words);
+  if (words > 0) std::memcpy(to, from.data(), 8 * words);
+}
+
+void WordReader::skip(std::size_t words) {
   if (words > bytes_.size() / 8) fail();
-  if (words > 0) std::memcpy(to, bytes_.data(), 8 * words);
   bytes_ = bytes_.subspan(8 * words);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Plain data as bytes for other ranks: 64-bit words in the machine's order, lists behind their lengths.
+// Plain data as bytes for other ranks: 64-bit words in the machine's order, lists behind their lengths, as 32-bit words
+// where all fit.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,7 @@ class WordReader {
 
  private:
   void take(std::int64_t* to, std::size_t words);
+  void skip(std::size_t words);
   std::span<const std::byte>& bytes_;
 };
 

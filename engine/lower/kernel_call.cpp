@@ -22,14 +22,6 @@ constexpr std::int64_t longest_literal_run_bytes = 1024, longest_literal_extent 
 /// Outer ones only of small nests: long messages are cut into pieces, at loops whose extents are arguments.
 constexpr std::int64_t largest_literal_nest_bytes = 16384;
 
-/// The constant difference of the numbers, if there is one.
-std::optional<std::int64_t> regular_step(const std::vector<std::int64_t>& numbers) {
-  const std::int64_t step = numbers[1] - numbers[0];
-  for (std::size_t k = 2; k < numbers.size(); ++k)
-    if (numbers[k] - numbers[k - 1] != step) return std::nullopt;
-  return step;
-}
-
 std::string identifier(const std::string& text) {
   std::string out;
   for (const char c : text) out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
@@ -63,8 +55,6 @@ Piece plain_shape(Piece p, const std::vector<std::int64_t>& element_bytes) {
     has_blocks = element_bytes[t] == 0 || (p.tracks[t].strides.back() == element_bytes[t] &&
                                            p.counts.back() * element_bytes[t] >= least_block_bytes);
   while (p.counts.size() > (has_blocks ? 1u : 0u)) unfold_dimension(p);
-  for (Track& t : p.tracks)
-    if (t.bases.size() == 1) t.bases.assign(static_cast<std::size_t>(p.list_length), t.bases[0]);
   return p;
 }
 
@@ -98,18 +88,17 @@ struct Lowering::Build {
     use.kind = kind;
     use.buffer = buffer;
     jit::Stream s;
-    // The message's blocks follow each other: no list is needed for them.
-    const auto step = nest.list_length > 1 ? regular_step(track.bases) : std::optional<std::int64_t>(0);
-    // The step is constant in the code: where the pattern varies, only a message's is relied on.
-    s.is_indexed = !step || (lowering.literals_ == Literals::innermost && nest.list_length > 1 &&
-                             !(kind == StreamKind::message && nest.counts.empty()));
+    // A step is constant in the code: where the pattern varies, only a message's is relied on.
+    s.is_indexed = track.is_listed() || (lowering.literals_ == Literals::innermost && nest.list_length > 1 &&
+                                         !(kind == StreamKind::message && nest.counts.empty()));
     if (s.is_indexed) {
-      use.offset_bytes = std::ranges::min(track.bases);
+      use.offset_bytes = std::min(track.base(0), track.base(nest.list_length - 1));
+      if (track.is_listed()) use.offset_bytes = std::ranges::min(track.bases);
       s.list_scale_bytes = static_cast<std::int64_t>(unit);
-      use.list = entries_of(track.bases, use.offset_bytes, s.list_scale_bytes);
+      use.list = entries_of(track, nest.list_length, use.offset_bytes, s.list_scale_bytes);
     } else {
       use.offset_bytes = track.bases[0];
-      s.list_stride_bytes = *step;
+      s.list_stride_bytes = track.step;
     }
     for (std::size_t d = 0; d < track.strides.size(); ++d)
       s.strides_bytes.push_back(is_literal_stride(d, track.strides.size()) ? track.strides[d] : at_run_time);
@@ -187,8 +176,7 @@ struct Lowering::Build {
     const Track& track = *number_tracks.at({n, 0});
     if (lowering.literals_ == Literals::innermost || !(is_integer(type) || type == Scalar::boolean))
       return tabulated(n, type);
-    const bool is_listed =
-        nest.list_length > 1 && !std::ranges::all_of(track.bases, [&](std::int64_t b) { return b == track.bases[0]; });
+    const bool is_listed = track.is_listed() || track.step != 0;
     Instruction i;
     i.opcode = Opcode::position;
     i.type = Scalar::i64;
@@ -197,9 +185,10 @@ struct Lowering::Build {
     const int position = emit(std::move(i));
     if (!is_listed) return convert(position, type);
     Track table{{}, std::vector<std::int64_t>(nest.counts.size(), 0)};
-    for (std::int64_t o = 0; o < nest.list_length; ++o) table.bases.push_back(8 * o);
+    table.bases = {0};
+    table.step = 8;
     const int from = stream(StreamKind::table, -1, table, 8);
-    call.streams.back().table = track.bases;
+    call.streams.back().table = track.listed_bases(nest.list_length);
     return convert(apply(Operation::add, Scalar::i64, load(from, Scalar::i64, 0), position), type);
   }
 
@@ -209,7 +198,8 @@ struct Lowering::Build {
     Track table{{}, std::vector<std::int64_t>(nest.counts.size(), 0)};
     std::int64_t block = 8 * words;
     for (std::size_t d = nest.counts.size(); d-- > 0; block *= nest.counts[d]) table.strides[d] = block;
-    for (std::int64_t o = 0; o < nest.list_length; ++o) table.bases.push_back(o * block);
+    table.bases = {0};
+    if (nest.list_length > 1) table.step = block;
     const int from = stream(StreamKind::table, -1, table, 8);
     auto& memory = call.streams.back().table;
     memory.resize(static_cast<std::size_t>(nest.element_count() * words));

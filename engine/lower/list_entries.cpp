@@ -5,16 +5,13 @@
 #include <limits>
 
 namespace kplan {
-namespace {
 
-std::int64_t base_at(const Track& track, std::size_t entry) { return track.bases[track.bases.size() == 1 ? 0 : entry]; }
-
-}  // namespace
-
-std::vector<jit::ListEntry> entries_of(const std::vector<std::int64_t>& bases, std::int64_t lowest, std::int64_t unit) {
-  std::vector<jit::ListEntry> out(bases.size());
+std::vector<jit::ListEntry> entries_of(const Track& track, std::int64_t list_length, std::int64_t lowest,
+                                       std::int64_t unit) {
+  std::vector<jit::ListEntry> out(static_cast<std::size_t>(list_length));
   const auto fill = [&](const auto& quotient) {
-    for (std::size_t k = 0; k < bases.size(); ++k) out[k] = static_cast<jit::ListEntry>(quotient(bases[k] - lowest));
+    for (std::size_t k = 0; k < out.size(); ++k)
+      out[k] = static_cast<jit::ListEntry>(quotient(track.base(static_cast<std::int64_t>(k)) - lowest));
   };
   const auto bits = static_cast<std::uint64_t>(unit);
   if (std::has_single_bit(bits)) fill([shift = std::countr_zero(bits)](std::int64_t v) { return v >> shift; });
@@ -33,10 +30,9 @@ std::vector<std::int64_t> list_ends(const Piece& piece, const std::vector<Listed
   std::vector<std::int64_t> out;
   std::vector<Reach> reaches;
   for (std::int64_t o = 0; o < piece.list_length; ++o) {
-    const auto at = static_cast<std::size_t>(o);
     bool is_too_far = false;
     for (std::size_t t = 0; t < tracks.size() && !reaches.empty(); ++t) {
-      const std::int64_t base = base_at(*tracks[t].track, at);
+      const std::int64_t base = tracks[t].track->base(o);
       reaches[t] = {std::min(reaches[t].lowest, base), std::max(reaches[t].highest, base)};
       is_too_far = is_too_far || static_cast<Wide>(reaches[t].highest) - reaches[t].lowest >
                                      most_entries * static_cast<Wide>(tracks[t].unit);
@@ -44,7 +40,7 @@ std::vector<std::int64_t> list_ends(const Piece& piece, const std::vector<Listed
     if (is_too_far) out.push_back(o);
     if (is_too_far || reaches.empty()) {
       reaches.clear();
-      for (const ListedTrack& t : tracks) reaches.push_back({base_at(*t.track, at), base_at(*t.track, at)});
+      for (const ListedTrack& t : tracks) reaches.push_back({t.track->base(o), t.track->base(o)});
     }
   }
   out.push_back(piece.list_length);

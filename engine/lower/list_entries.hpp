@@ -9,8 +9,9 @@
 
 namespace kplan {
 
-/// The entries of positions that are multiples of `unit` from `lowest` on.
-std::vector<jit::ListEntry> entries_of(const std::vector<std::int64_t>& bases, std::int64_t lowest, std::int64_t unit);
+/// The entries of the track's bases, which are multiples of `unit` from `lowest` on.
+std::vector<jit::ListEntry> entries_of(const Track& track, std::int64_t list_length, std::int64_t lowest,
+                                       std::int64_t unit);
 
 /// A track that may be listed, and the unit of its list's entries.
 struct ListedTrack {
@@ -30,10 +31,7 @@ void each_part(const Transfer& t, const std::vector<std::int64_t>& ends, const F
   std::int64_t first = 0;
   for (const std::int64_t end : ends) {
     Transfer part{t.reduction, {end - first, t.piece.counts, {}}, t.is_assign, t.is_injective};
-    for (const Track& track : t.piece.tracks) {
-      if (track.bases.size() == 1) part.piece.tracks.push_back(track);
-      else part.piece.tracks.push_back({{track.bases.begin() + first, track.bases.begin() + end}, track.strides});
-    }
+    for (const Track& track : t.piece.tracks) part.piece.tracks.push_back(part_of(track, first, end));
     f(part);
     first = end;
   }

@@ -24,10 +24,9 @@ bool goes_straight(const Piece& piece, std::int64_t at, std::int64_t element_byt
   std::int64_t inside = element_bytes;
   for (std::size_t d = piece.counts.size(); d-- > 0; inside *= piece.counts[d])
     if (message.strides[d] != inside) return false;
-  for (std::size_t o = 0; o < message.bases.size(); ++o)
-    if (message.bases[o] != at + static_cast<std::int64_t>(o) * inside) return false;
-  const auto is_listed = [&](const Track& t) { return t.bases.size() == static_cast<std::size_t>(piece.list_length); };
-  return is_listed(message) && is_listed(piece.tracks[0]);
+  for (std::int64_t o = 0; o < piece.list_length; ++o)
+    if (message.base(o) != at + o * inside) return false;
+  return true;
 }
 
 }  // namespace
@@ -48,7 +47,7 @@ bool Placement::add(Piece piece, int buffer, std::int64_t element_bytes) {
   }
   if (!goes_straight(piece, message_bytes_, element_bytes)) return false;
   const Track& track = piece.tracks[0];
-  transport::Blocks blocks{nullptr, track.bases, piece.counts, track.strides, element_bytes};
+  transport::Blocks blocks{nullptr, track.listed_bases(piece.list_length), piece.counts, track.strides, element_bytes};
   while (!blocks.counts.empty() && blocks.strides_bytes.back() == blocks.block_bytes) {
     blocks.block_bytes *= blocks.counts.back();
     blocks.counts.pop_back();

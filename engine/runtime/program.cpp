@@ -145,7 +145,7 @@ ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int 
   const auto element_bytes = static_cast<std::int64_t>(r.place->element_bytes),
              value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
   const auto field = static_cast<std::int64_t>(r.place->field_offset_bytes);
-  const Piece piece{2, {}, {{{field, field + element_bytes}, {}}, {{0, value_bytes}, {}}}};
+  const Piece piece{2, {}, {{{field}, {}, element_bytes}, {{0}, {}, value_bytes}}};
   SpecTable table;
   std::vector<KernelCall> calls;
   Lowering(bound, schedule, table, Literals::innermost)

@@ -47,8 +47,8 @@ void add_message_track(Piece& piece, std::int64_t offset_bytes, std::int64_t ele
     track.strides[d] = stride;
     stride *= piece.counts[d];
   }
-  track.bases.reserve(static_cast<std::size_t>(piece.list_length));
-  for (std::int64_t o = 0; o < piece.list_length; ++o) track.bases.push_back(offset_bytes + o * stride);
+  track.bases = {offset_bytes};
+  if (piece.list_length > 1) track.step = stride;
   piece.tracks.push_back(std::move(track));
 }
 

@@ -2,6 +2,7 @@
 #include "engine/schedule/footprint.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace kplan {
 namespace {
@@ -73,10 +74,15 @@ void Footprint::add_track(Elements& to, const BoundPlan& bound, int buffer, cons
   ElementSet* const set = to.at(buffer).get();
   if (!set) return;
   const auto size = static_cast<std::int64_t>(bound.model->buffers[static_cast<std::size_t>(buffer)].type.size_bytes);
-  walk_runs(piece, track, size, [&](std::int64_t position, std::int64_t run) {
-    set->insert(position / size, run);
-    return true;
-  });
+  const auto add = [&](const auto& number_of) {
+    walk_runs(piece, track, size, [&](std::int64_t position, std::int64_t run) {
+      set->insert(number_of(position), run);
+      return true;
+    });
+  };
+  const auto bits = static_cast<std::uint64_t>(size);
+  if (std::has_single_bit(bits)) add([shift = std::countr_zero(bits)](std::int64_t v) { return v >> shift; });
+  else add([size](std::int64_t v) { return v / size; });
 }
 
 bool Footprint::meet(const Elements& a, const Elements& b) {

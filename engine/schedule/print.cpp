@@ -12,11 +12,11 @@ Json track_json(const Piece& piece, const Track& track) {
   Json out;
   if (piece.list_length == 1) out["offset_bytes"] = track.bases[0];
   else {
-    constexpr std::size_t most_shown = 16;
+    constexpr std::int64_t most_shown = 16;
     Json list = Json::array();
-    for (std::size_t k = 0; k < track.bases.size() && k < most_shown; ++k) list.push_back(track.bases[k]);
+    for (std::int64_t k = 0; k < std::min(piece.list_length, most_shown); ++k) list.push_back(track.base(k));
     out["offsets_bytes"] = std::move(list);
-    if (track.bases.size() > most_shown) out["more_offsets"] = track.bases.size() - most_shown;
+    if (piece.list_length > most_shown) out["more_offsets"] = piece.list_length - most_shown;
   }
   if (!track.strides.empty()) out["strides_bytes"] = track.strides;
   return out;

@@ -1,6 +1,7 @@
 // Pieces: where the elements of a message lie.
 #include "engine/analysis/access_pattern.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 using namespace kplan;
@@ -39,4 +40,36 @@ TEST_CASE("a list without long runs, or with very many, stays one piece") {
     list.list_length = static_cast<std::int64_t>(list.tracks[0].bases.size());
     CHECK(split_into_runs(list).empty());
   }
+}
+
+TEST_CASE("bases with one gap become a step, and nothing is walked otherwise") {
+  const std::vector<std::int64_t> places{64, 0, 16, 96, 8}, regular{7, 5, 3, 1, -1};
+  Piece p{5, {2}, {{places, {8}}, {regular, {0}}, {{9}, {1}}}};
+  simplify(p);
+  CHECK(p.tracks[0].bases == places);
+  CHECK(p.tracks[1] == Track{{7}, {0}, -2});
+  CHECK(p.tracks[2] == Track{{9}, {1}});
+  CHECK(p.tracks[1].listed_bases(5) == regular);
+  const Reach reach = reach_of(p, p.tracks[1]);
+  CHECK((reach.lowest == -1 && reach.highest == 7));
+  CHECK(part_of(p.tracks[1], 1, 3) == Track{{5}, {0}, -2});
+  CHECK(part_of(p.tracks[0], 1, 3) == Track{{0, 16}, {8}});
+  Piece more{1, {2}, {{{32}, {8}}, {{-3}, {0}}, {{9}, {1}}}};
+  std::vector<Piece> pieces{p};
+  append(pieces, more);
+  REQUIRE(pieces.size() == 1);
+  CHECK(pieces[0].tracks[1].bases == std::vector<std::int64_t>{7, 5, 3, 1, -1, -3});
+  unfold_dimension(p);
+  CHECK(p.tracks[1].bases == std::vector<std::int64_t>{7, 7, 5, 5, 3, 3, 1, 1, -1, -1});
+}
+
+TEST_CASE("words whose gaps are equal only because they wrap stay a list") {
+  constexpr std::int64_t step = INT64_MAX / 3 * 2;
+  std::vector<std::int64_t> words;
+  for (std::uint64_t k = 0; k < 4; ++k) words.push_back(static_cast<std::int64_t>(k * std::uint64_t{step}));
+  Piece p{4, {}, {{words, {}}, {{3, 1, 2, 5}, {}}}};
+  simplify(p);
+  CHECK(p.tracks[0].bases == words);
+  const Reach reach = reach_of(p, p.tracks[0]);
+  CHECK((reach.lowest == *std::ranges::min_element(words) && reach.highest == *std::ranges::max_element(words)));
 }

@@ -5,22 +5,23 @@
 using namespace kplan;
 
 TEST_CASE("entries are numbers of elements from the lowest one on") {
-  CHECK(entries_of({40, 8, 4294967288 * 8 + 8, 16}, 8, 8) == std::vector<jit::ListEntry>{4, 0, 4294967288, 1});
-  CHECK(entries_of({24, 0, 240}, 0, 24) == std::vector<jit::ListEntry>{1, 0, 10});
+  CHECK(entries_of({{40, 8, 4294967288 * 8 + 8, 16}, {}}, 4, 8, 8) == std::vector<jit::ListEntry>{4, 0, 4294967288, 1});
+  CHECK(entries_of({{24, 0, 240}, {}}, 3, 0, 24) == std::vector<jit::ListEntry>{1, 0, 10});
+  CHECK(entries_of({{48}, {}, -24}, 3, 0, 24) == std::vector<jit::ListEntry>{2, 1, 0});
 }
 
 TEST_CASE("a list is cut where its entries cannot say how far it reaches") {
   constexpr std::int64_t far = std::int64_t{1} << 36;
   Transfer t;
   t.piece.list_length = 6;
-  t.piece.tracks = {{{0, 8, far, far + 8, far + 16, 0}, {}}, {{0, 8, 16, 24, 32, 40}, {}}, {{7}, {}}};
+  t.piece.tracks = {{{0, 8, far, far + 8, far + 16, 0}, {}}, {{0}, {}, 8}, {{7}, {}}};
   const std::vector<ListedTrack> tracks{{&t.piece.tracks[0], 8, far}, {&t.piece.tracks[1], 8, 6}};
   const std::vector<std::int64_t> ends = list_ends(t.piece, tracks);
   CHECK(ends == std::vector<std::int64_t>{2, 5, 6});
   std::vector<Piece> parts;
   each_part(t, ends, [&](const Transfer& part) { parts.push_back(part.piece); });
   REQUIRE(parts.size() == 3);
-  CHECK(parts[1] == Piece{3, {}, {{{far, far + 8, far + 16}, {}}, {{16, 24, 32}, {}}, {{7}, {}}}});
+  CHECK(parts[1] == Piece{3, {}, {{{far, far + 8, far + 16}, {}}, {{16}, {}, 8}, {{7}, {}}}});
   CHECK(parts[2] == Piece{1, {}, {{{0}, {}}, {{40}, {}}, {{7}, {}}}});
 }
 

@@ -20,7 +20,7 @@
 
 namespace kplan {
 
-/// The value of a parameter, or the contents of a fixed buffer (copied), row-major.
+/// The value of a parameter, or the contents of a fixed buffer (copied once; copies of a Value share them), row-major.
 class Value {
  public:
   Value(bool v) : scalar_(v) {}  // NOLINT: values are given as they are
@@ -32,7 +32,7 @@ class Value {
   template <class T>
   Value(std::span<T> v) : array_type_(scalar_of<T>), is_array_(true) {  // NOLINT
     const auto* p = reinterpret_cast<const std::byte*>(v.data());
-    bytes_.assign(p, p + v.size_bytes());
+    bytes_ = std::make_shared<const std::vector<std::byte>>(p, p + v.size_bytes());
   }
   template <class T>
   Value(const std::vector<T>& v) : Value(std::span<const T>(v)) {}  // NOLINT
@@ -41,7 +41,7 @@ class Value {
   static Value records(std::span<const std::byte> bytes) {
     Value out(0);
     out.is_array_ = out.is_records_ = true;
-    out.bytes_.assign(bytes.begin(), bytes.end());
+    out.bytes_ = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
     return out;
   }
 
@@ -49,13 +49,14 @@ class Value {
   bool is_records() const { return is_records_; }
   const std::variant<bool, std::int64_t, double, std::complex<double>>& scalar() const { return scalar_; }
   Scalar array_type() const { return array_type_; }
-  std::span<const std::byte> bytes() const { return bytes_; }
+  std::span<const std::byte> bytes() const { return bytes_ ? *bytes_ : std::span<const std::byte>(); }
+  std::shared_ptr<const std::vector<std::byte>> shared_bytes() const { return bytes_; }
 
  private:
   std::variant<bool, std::int64_t, double, std::complex<double>> scalar_ = std::int64_t{0};
   Scalar array_type_ = Scalar::i64;
   bool is_array_ = false, is_records_ = false;
-  std::vector<std::byte> bytes_;
+  std::shared_ptr<const std::vector<std::byte>> bytes_;
 };
 
 /// Values by name.
