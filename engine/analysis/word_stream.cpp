@@ -19,15 +19,18 @@ void WordWriter::words(const std::int64_t* v, std::size_t count) {
 }
 
 void WordWriter::list(const std::vector<std::int64_t>& v) {
+  const std::int64_t* const from = v.data();
+  const std::size_t size = v.size();
   bool is_narrow = true;
-  for (const std::int64_t x : v) is_narrow &= x == static_cast<std::int32_t>(x);
+  for (std::size_t k = 0; k < size; ++k) is_narrow &= from[k] == static_cast<std::int32_t>(from[k]);
   word(static_cast<std::int64_t>(2 * v.size() + (is_narrow ? 1 : 0)));
   if (!is_narrow) return words(v.data(), v.size());
   const std::size_t at = bytes_.size();
   bytes_.resize(at + (v.size() + 1) / 2 * 8);
-  for (std::size_t k = 0; k < v.size(); ++k) {
-    const auto narrow = static_cast<std::int32_t>(v[k]);
-    std::memcpy(bytes_.data() + at + 4 * k, &narrow, 4);
+  std::byte* const to = bytes_.data() + at;
+  for (std::size_t k = 0; k < size; ++k) {
+    const auto narrow = static_cast<std::int32_t>(from[k]);
+    std::memcpy(to + 4 * k, &narrow, 4);
   }
 }
 
@@ -65,12 +68,12 @@ std::vector<std::int64_t> WordReader::list() {
     return out;
   }
   skip((size + 1) / 2);
-  std::vector<std::int64_t> out;
-  out.reserve(size);
+  std::vector<std::int64_t> out(size);
+  std::int64_t* const to = out.data();
   for (std::size_t k = 0; k < size; ++k) {
     std::int32_t v = 0;
     std::memcpy(&v, from.data() + 4 * k, 4);
-    out.push_back(v);
+    to[k] = v;
   }
   return out;
 }
