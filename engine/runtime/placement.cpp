@@ -55,7 +55,7 @@ bool Placement::add(Piece piece, int buffer, std::int64_t element_bytes) {
   }
   message_bytes_ += piece.element_count() * element_bytes;
   // What describes an offset is as long as a few blocks, and is read again with every message.
-  constexpr std::int64_t blocks_for_an_offset = 2;
+  constexpr std::int64_t blocks_for_an_offset = 8;
   block_count_ += piece.element_count() * element_bytes / blocks.block_bytes;
   if (piece.list_length > 1) block_count_ += blocks_for_an_offset * piece.list_length;
   buffers_.push_back(buffer);
@@ -66,16 +66,18 @@ bool Placement::add(Piece piece, int buffer, std::int64_t element_bytes) {
 bool Placement::is_worth_it(const Message& m, const PlacingLimits& limits) const {
   if (message_bytes_ != m.bytes) return false;
   if (block_count_ == 1) return true;
-  return message_bytes_ >= static_cast<std::int64_t>(limits.least_bytes) &&
-         message_bytes_ >= static_cast<std::int64_t>(limits.least_block_bytes) * block_count_;
+  // Half as long a message needs longer blocks.
+  constexpr std::int64_t times_as_long = 32;
+  const auto least_bytes = static_cast<std::int64_t>(limits.least_bytes),
+             least_block_bytes = static_cast<std::int64_t>(limits.least_block_bytes) * block_count_;
+  return message_bytes_ >= least_bytes
+             ? message_bytes_ >= least_block_bytes
+             : 2 * message_bytes_ >= least_bytes && message_bytes_ >= times_as_long * least_block_bytes;
 }
 
 std::unique_ptr<Placement> Placement::of_sent(const Statement& statement, const StatementSchedule& s, const Message& m,
                                               const PlacingLimits& limits) {
-  // Shorter ones of one block are sent in place anyway.
-  if (s.reads_what_it_writes || !may_be_long_enough(m, limits) ||
-      m.bytes < static_cast<std::int64_t>(limits.least_bytes))
-    return nullptr;
+  if (s.reads_what_it_writes || !may_be_long_enough(m, limits)) return nullptr;
   auto out = std::make_unique<Placement>();
   for (const Transfer& t : m.transfers) {
     const auto k = static_cast<std::size_t>(t.reduction);
@@ -84,7 +86,9 @@ std::unique_ptr<Placement> Placement::of_sent(const Statement& statement, const 
     const auto bytes = static_cast<std::int64_t>(statement.reductions[k].value_type.size_bytes);
     if (!out->add(t, form.value->id, bytes)) return nullptr;
   }
-  return out->is_worth_it(m, limits) ? std::move(out) : nullptr;
+  // Shorter ones of one block are sent in place anyway.
+  const bool goes_in_place = out->block_count_ == 1 && m.bytes < static_cast<std::int64_t>(limits.least_bytes);
+  return !goes_in_place && out->is_worth_it(m, limits) ? std::move(out) : nullptr;
 }
 
 std::unique_ptr<Placement> Placement::of_received(const Statement& statement, const StatementSchedule& s,
