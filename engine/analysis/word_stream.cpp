@@ -59,8 +59,9 @@ std::size_t WordReader::count() {
 
 std::vector<std::int64_t> WordReader::list() {
   const std::int64_t head = word();
-  if (head < 0 || static_cast<std::size_t>(head) / 8 > bytes_.size()) fail();
+  if (head < 0) fail();
   const auto size = static_cast<std::size_t>(head) / 2;
+  if (size > bytes_.size() / 4) fail();
   const std::span<const std::byte> from = bytes_;
   if (head % 2 == 0) {
     std::vector<std::int64_t> out(size);
