@@ -73,3 +73,17 @@ TEST_CASE("words whose gaps are equal only because they wrap stay a list") {
   const Reach reach = reach_of(p, p.tracks[0]);
   CHECK((reach.lowest == *std::ranges::min_element(words) && reach.highest == *std::ranges::max_element(words)));
 }
+
+TEST_CASE("a track that grows is a list from the first gap that is another") {
+  const auto grown = [](std::initializer_list<std::vector<std::int64_t>> parts) {
+    GrowingTrack out;
+    for (const auto& part : parts) out.append(part);
+    return std::move(out).take();
+  };
+  CHECK(grown({{5}}) == Track{{5}, {}});
+  CHECK(grown({{5}, {}, {8}, {11, 14}}) == Track{{5}, {}, 3});
+  CHECK(grown({{4, 4}, {4}}) == Track{{4}, {}});
+  CHECK(grown({{5, 8, 11}, {14, 18}, {22}}) == Track{{5, 8, 11, 14, 18, 22}, {}});
+  CHECK(grown({{5, 4, 9}}) == Track{{5, 4, 9}, {}});
+  CHECK(grown({{INT64_MIN}, {INT64_MAX}}) == Track{{INT64_MIN, INT64_MAX}, {}});
+}

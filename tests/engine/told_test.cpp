@@ -128,6 +128,34 @@ TEST_CASE("a fixed buffer whose contents were given is not bound") {
   });
 }
 
+TEST_CASE("contents of a fixed buffer are shared with the value given, and kept for runs that read them") {
+  const auto plan_of = [](const std::string& statement) {
+    return Plan::parse(
+        R"({"kplan": 1, "name": "p", "buffers": {"y": {"type": "f64", "shape": [4]}, "at": {"type": "i32", "shape": [3], "time": "fixed"}},
+    "statements": [{"communicate": ")" +
+        statement + R"("}]})");
+  };
+  on_ranks(2, [&](Engine& engine) {
+    const Value at(std::vector<std::int32_t>{2, 0, 3});
+    const auto contents = at.shared_bytes();
+    std::vector<double> y(4);
+    const auto run = [&](const std::string& statement, long owners) {
+      Executable e = engine.compile(plan_of(statement), {{"at", at}});
+      claim(contents.use_count() == 2 + owners, statement + " keeps " + std::to_string(contents.use_count()));
+      y = {1, 2, 3, 4};
+      e.bind("y", y);
+      e.run();
+    };
+    run("y[at[k]]@(rank + 1) % size << sum << y[1]@rank where k in {0 ... 2}", 0);
+    claim(y == std::vector<double>{3, 2, 5, 6}, "places are found by contents that are gone");
+    run("y[k]@(rank + 1) % size <<= at[k]@rank where k in {0 ... 2}", 1);
+    claim(y == std::vector<double>{2, 0, 3, 4}, "contents are sent");
+    run("y[at[k]]@(rank + 1) % size << sum << 12 / at[1 + k]@rank where k in {1}",
+        2);  // one waits for its plan to come again
+    claim(y == std::vector<double>{5, 2, 3, 4}, "contents are divided by");
+  });
+}
+
 TEST_CASE("fields of fixed records decide what is fetched from where") {
   struct Ghost {
     std::int32_t owner;
