@@ -7,6 +7,8 @@
 #include <set>
 #include <span>
 
+#include "engine/lower/loop_order.hpp"
+
 namespace kplan {
 namespace {
 
@@ -116,40 +118,6 @@ std::optional<std::pair<Transfer, Transfer>> listed(std::span<const Transfer> fr
   return out;
 }
 
-/// Where two short rows of a dimension's steps lie side by side, one read and one written, as the ghost and the edge of
-/// a periodic field do, that dimension is walked inside the others: cache lines that both touch are loaded once.
-/// `piece`: sources and, last, places, of one buffer and in any order.
-void walk_shared_lines_together(Piece& piece, std::int64_t element_bytes) {
-  constexpr std::int64_t line_bytes = 64, most_steps = 4;
-  const std::size_t dimensions = piece.counts.size();
-  const Track &source = piece.tracks.front(), &place = piece.tracks.back();
-  // The innermost loops that go from line to line.
-  std::size_t row = dimensions;
-  std::int64_t elements = 1, span = element_bytes;
-  while (row > 0 && span < line_bytes) {
-    --row;
-    elements *= piece.counts[row];
-    span += (piece.counts[row] - 1) * std::max(std::abs(source.strides[row]), std::abs(place.strides[row]));
-  }
-  if (row < 2 || span < 4 * elements * element_bytes) return;
-  for (std::size_t d = 0; d + 1 < row; ++d) {
-    const std::int64_t steps = piece.counts[d];
-    bool has_shared_lines = false;
-    for (std::int64_t i = 0; i < steps && steps <= most_steps; ++i)
-      for (std::int64_t j = 0; j < steps; ++j)
-        has_shared_lines = has_shared_lines || (i != j && std::abs(source.bases[0] + i * source.strides[d] -
-                                                                   place.bases[0] - j * place.strides[d]) < line_bytes);
-    if (!has_shared_lines) continue;
-    const auto move = [&](std::vector<std::int64_t>& of) {
-      std::rotate(of.begin() + static_cast<std::ptrdiff_t>(d), of.begin() + static_cast<std::ptrdiff_t>(d) + 1,
-                  of.begin() + static_cast<std::ptrdiff_t>(row));
-    };
-    move(piece.counts);
-    for (Track& t : piece.tracks) move(t.strides);
-    return;
-  }
-}
-
 /// The pair in parts that are faster: runs of several lengths each by itself, lines that are met twice soon again.
 void add_arranged(const Statement& s, std::pair<Transfer, Transfer> pair, JoinedEnds& to) {
   auto& [source, target] = pair;
@@ -161,8 +129,8 @@ void add_arranged(const Statement& s, std::pair<Transfer, Transfer> pair, Joined
   const bool is_within_buffer =
       r.value->kind == ExprKind::element && r.value->id == r.place->id && target.is_assign && target.is_injective;
   for (Piece& part : parts) {
-    if (is_within_buffer && part.list_length == 1 && part.tracks.size() == 2)
-      walk_shared_lines_together(part, static_cast<std::int64_t>(r.value_type.size_bytes));
+    if (is_within_buffer && part.tracks.size() == 2)
+      walk_shared_lines_together(part, 2, static_cast<std::int64_t>(r.value_type.size_bytes));
     Piece places{part.list_length, part.counts, {part.tracks.back()}};
     to.emplace_back(Transfer{source.reduction, std::move(part), source.is_assign, source.is_injective},
                     Transfer{target.reduction, std::move(places), target.is_assign, target.is_injective});

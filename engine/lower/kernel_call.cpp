@@ -8,6 +8,7 @@
 #include <map>
 
 #include "engine/lower/list_entries.hpp"
+#include "engine/lower/loop_order.hpp"
 
 namespace kplan {
 namespace {
@@ -339,8 +340,14 @@ struct Lowering::Build {
   }
 };
 
-const Piece& Lowering::shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes) {
-  return literals_ == Literals::innermost ? plain_ = plain_shape(piece, element_bytes) : piece;
+/// The piece as its kernel walks it; `is_in_any_order`: the elements of its first track.
+const Piece& Lowering::shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes,
+                              bool is_in_any_order) {
+  if (literals_ == Literals::innermost) return shaped_ = plain_shape(piece, element_bytes);
+  if (!is_in_any_order || piece.list_length > 1) return piece;
+  shaped_ = piece;
+  walk_shared_lines_together(shaped_, 1, element_bytes[0]);
+  return shaped_;
 }
 
 std::int64_t Lowering::extent(int buffer) const {
@@ -384,7 +391,7 @@ KernelCall Lowering::pack(const Transfer& t) {
   for (const Expr* e : form.elements) element_bytes.push_back(static_cast<std::int64_t>(e->element_bytes));
   element_bytes.resize(t.piece.tracks.size() - 1);
   element_bytes.push_back(static_cast<std::int64_t>(r.value_type.size_bytes));
-  const Piece& piece = shaped(t.piece, element_bytes);
+  const Piece& piece = shaped(t.piece, element_bytes, form.value->kind == ExprKind::element);
   Build b(*this, piece);
   b.stream(StreamKind::message, -1, piece.tracks.back(), r.value_type.size_bytes);
   b.add_value_tracks(form, piece);
@@ -404,7 +411,8 @@ KernelCall Lowering::unpack(const Transfer& t) {
     return call;
   }
   const Piece& piece = shaped(
-      t.piece, {static_cast<std::int64_t>(r.place->element_bytes), static_cast<std::int64_t>(r.value_type.size_bytes)});
+      t.piece, {static_cast<std::int64_t>(r.place->element_bytes), static_cast<std::int64_t>(r.value_type.size_bytes)},
+      t.is_injective);
   Build b(*this, piece);
   b.stream(StreamKind::buffer, r.place->id, piece.tracks[0], r.place->element_bytes);
   b.right_stream = b.stream(StreamKind::message, -1, piece.tracks[1], r.value_type.size_bytes);

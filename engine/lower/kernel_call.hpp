@@ -74,14 +74,14 @@ class Lowering {
   KernelCall pack(const Transfer& t);
   KernelCall unpack(const Transfer& t);
   KernelCall move(const Transfer& from, const Transfer& to);
-  const Piece& shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes);
+  const Piece& shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes, bool is_in_any_order);
   const BoundPlan& bound_;
   const Statement& statement_;
   const StatementSchedule& schedule_;
   SpecTable& specs_;
   Literals literals_;
   std::int64_t message_bytes_ = 0;  ///< of the longest one
-  Piece plain_;                     ///< the piece at hand in a plain shape
+  Piece shaped_;                    ///< the piece at hand in another shape
 };
 
 }  // namespace kplan

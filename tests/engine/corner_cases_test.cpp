@@ -57,6 +57,18 @@ TEST_CASE("corners of the language agree with the reference interpreter") {
     fails(plan_of(3, {{"A[0]", "rank", "sum", "B[0]", "rank"}}, {"k in {0 ... 5}", "q = 5 / (k - 3)"}));
     runs(plan_of(3, {{"A[0]", "rank", "assign", "B[0]", "rank"}}, {"k in {0 ... 5}", "k == 1", "q = 5 / (k - 3)"}));
   }
+  SECTION("faces of a field whose rows end and begin on one cache line") {
+    for (const std::string op : {"assign", "sum"}) {
+      RandomPlan plan = plan_of(2, {{"A[1:9, 1:9, t]", "(r + d) % size", op, "B[1:9, 1:9, f]", "r"}},
+                                {"r in world", "d in {-1, 1}", "f = d > 0 ? 12 : 1", "t = d > 0 ? 0 : 13"});
+      for (std::size_t b = 0; b < 2; ++b) plan.buffers[b].shape = {10, 10, 14};
+      runs(plan);
+      plan.statements[0].reductions[0].place = "B[1:9, 1:9, t]";
+      runs(plan);
+      plan.ranks = 1;
+      runs(plan);
+    }
+  }
   SECTION("fresh and any order together lose nothing") {
     RandomPlan plan = plan_of(5, {{"A", "r", "sum", "B", "s"}}, {"s in world", "r in world"});
     plan.statements[0].is_fresh = plan.statements[0].is_any_order = true;
