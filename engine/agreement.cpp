@@ -45,6 +45,19 @@ void note_forms(Schedule& schedule, const std::vector<Json>& parts) {
   }
 }
 
+/// Which of this rank's messages their receivers take whole.
+void note_taken_whole(Schedule& schedule, const std::vector<Json>& parts) {
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    if (!parts[rank].contains("whole")) continue;
+    for (const Json& w : parts[rank].at("whole")) {
+      if (w[1].get<std::int64_t>() != schedule.rank) continue;
+      StatementSchedule& s = schedule.statements[w[0].get<std::size_t>()];
+      for (Message& m : s.sends)
+        if (std::cmp_equal(s.world_rank_of(m.peer), rank)) m.is_taken_whole = true;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_digest) {
@@ -94,8 +107,10 @@ std::vector<std::vector<Place>> agree(transport::Transport& transport, const std
 
 void agree_on_messages(transport::Transport& transport, Schedule* schedule, const PlanModel& plan,
                        const std::function<bool(const StatementSchedule&)>& wants_native,
-                       const std::exception_ptr& failure, transport::Clock::time_point deadline) {
+                       const std::vector<TakenWhole>& whole, const std::exception_ptr& failure,
+                       transport::Clock::time_point deadline) {
   Json mine{{"failure", encode_failure(failure)}, {"messages", Json::array()}, {"forms", Json::array()}};
+  for (const TakenWhole& w : whole) mine["whole"].push_back({w.statement, w.sender});
   if (schedule && !failure)
     for (const StatementSchedule& s : schedule->statements) {
       const CollectiveCandidates c = collective_candidates(s);
@@ -114,7 +129,10 @@ void agree_on_messages(transport::Transport& transport, Schedule* schedule, cons
   if (has_phases) mine["phases"] = schedule->phases;
   const std::vector<Json> parts = exchange(transport, mine, deadline);
   throw_first_failure(parts, failure);
-  if (schedule) note_forms(*schedule, parts);
+  if (schedule) {
+    note_forms(*schedule, parts);
+    note_taken_whole(*schedule, parts);
+  }
   if (has_phases)
     schedule->has_common_phases =
         std::ranges::all_of(parts, [&](const Json& part) { return part.at("phases") == mine["phases"]; });

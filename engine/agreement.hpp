@@ -30,10 +30,11 @@ std::vector<std::vector<Place>> agree(transport::Transport& transport, const std
 
 /// Collective. As `agree`, with the messages of statements whose ends work their pattern out from different data: both
 /// ends of each message must have found the same number of elements and the same where-bound values. KP-A003. Writes
-/// down which statements are collective operations, and whether phases are the same everywhere; `wants_native`: whether
-/// this rank would use the transport's own.
+/// down which statements are collective operations, whether phases are the same everywhere, and which messages are
+/// taken whole. `wants_native`: whether this rank would use the transport's own; `whole`: what it takes whole.
 void agree_on_messages(transport::Transport& transport, Schedule* schedule, const PlanModel& plan,
                        const std::function<bool(const StatementSchedule&)>& wants_native,
-                       const std::exception_ptr& failure, transport::Clock::time_point deadline);
+                       const std::vector<TakenWhole>& whole, const std::exception_ptr& failure,
+                       transport::Clock::time_point deadline);
 
 }  // namespace kplan

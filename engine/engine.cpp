@@ -177,7 +177,8 @@ Executable Engine::compile(const Plan& plan, const Values& values, Code code) {
     clock.done("kernels");
     agree_on_messages(
         transport, program ? &program->schedule : nullptr, *model,
-        [this](const StatementSchedule& s) { return state_->wants_native(s); }, failure, state_->deadline());
+        [this](const StatementSchedule& s) { return state_->wants_native(s); },
+        program ? taken_whole(*program, transport) : std::vector<TakenWhole>(), failure, state_->deadline());
     clock.done("agree on messages");
   }
   open_channels(*program, state_->direct, transport, state_->deadline());

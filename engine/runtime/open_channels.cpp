@@ -30,6 +30,11 @@ transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
   return out;
 }
 
+bool has_pieces(const transport::Transport& transport, std::int64_t peer, std::size_t bytes) {
+  const std::size_t piece = transport.piece_bytes(static_cast<int>(peer));
+  return piece > 0 && bytes >= fewest_pieces * piece;
+}
+
 /// The channels to be opened.
 class Specs {
  public:
@@ -113,8 +118,7 @@ class Specs {
     specs_.push_back({spec, {&target}, {0}});
   }
   bool has_pieces(const auto& message) const {
-    const std::size_t piece = transport_.piece_bytes(static_cast<int>(message.world_rank));
-    return piece > 0 && message.bytes >= fewest_pieces * piece;
+    return kplan::has_pieces(transport_, message.world_rank, message.bytes);
   }
   bool is_short(const auto& message) const {
     const auto peer = static_cast<int>(message.world_rank);
@@ -133,6 +137,15 @@ class Specs {
 };
 
 }  // namespace
+
+std::vector<TakenWhole> taken_whole(const Program& program, const transport::Transport& transport) {
+  std::vector<TakenWhole> out;
+  for (const StatementProgram& s : program.statements)
+    for (const IncomingMessage& m : s.incoming)
+      if (!m.is_local && has_pieces(transport, m.world_rank, m.bytes) && !MessageCursor::serves(m.calls))
+        out.push_back({s.statement, m.world_rank});
+  return out;
+}
 
 void open_channels(Program& program, const DirectLimits& limits, transport::Transport& transport,
                    transport::Clock::time_point deadline) {
@@ -183,8 +196,8 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
       if (m.placement || !transport.lends_regions(peer)) m.in_place.reset();
       m.may_be_taken_back = m.in_place && transport.lends_memory(peer);
       m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);
-      m.is_sent_in_pieces =
-          m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes;
+      m.is_sent_in_pieces = m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place &&
+                            !schedule.reads_what_it_writes && !schedule.sends[k].is_taken_whole;
     }
     for (IncomingMessage& m : s.incoming) {
       if (m.is_local) continue;

@@ -79,7 +79,8 @@ class OutgoingPieces {
   MessageCursor cursor_;
 };
 
-/// The receiving end. Where the calls cannot be made piece by piece, it collects the message first.
+/// The receiving end. Where the calls cannot be made piece by piece it collects the message first, should the sender not
+/// know.
 class IncomingPieces {
  public:
   IncomingPieces(std::size_t bytes, std::size_t piece_bytes) : bytes_(bytes), piece_bytes_(piece_bytes) {}
@@ -106,6 +107,7 @@ class IncomingPieces {
   bool awaits_rest_ = false;
   std::uint64_t next_ = 0;
   MessageCursor cursor_;
+  bool collects_ = false;
   std::vector<std::byte> whole_;
 };
 

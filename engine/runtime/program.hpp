@@ -98,6 +98,9 @@ struct DirectLimits {
   PlacingLimits placing;
 };
 
+/// The long messages that this rank cannot unpack piece by piece.
+std::vector<TakenWhole> taken_whole(const Program& program, const transport::Transport& transport);
+
 /// Collective: opens the channels of all statements.
 void open_channels(Program& program, const DirectLimits& limits, transport::Transport& transport,
                    transport::Clock::time_point deadline);

@@ -31,7 +31,14 @@ struct Message {
   std::int64_t element_count = 0;
   std::uint64_t digest = 0;         ///< of claims, see Segment
   std::vector<Transfer> transfers;  ///< in the order in which they are done
+  bool is_taken_whole = false;      ///< sent: the receiver has said that it cannot unpack it piece by piece
   bool operator==(const Message&) const = default;
+};
+
+/// A message that its receiver cannot unpack piece by piece.
+struct TakenWhole {
+  int statement = 0;
+  std::int64_t sender = 0;  ///< a world rank
 };
 
 struct StatementSchedule {

@@ -73,3 +73,32 @@ TEST_CASE("a receiver that waits for something else first does not hold up who s
     return engine.rank() == 0 || (of_x.is_right(5) && of_y.is_right(5));
   }));
 }
+
+TEST_CASE("messages whose receivers transpose them are right") {
+  constexpr std::size_t n = 500;
+  CHECK(holds_on_both([](Engine& engine) {
+    Executable x = engine.compile(
+        Plan::parse(R"json({"kplan": 1, "name": "transpose", "parameters": {"n": {"type": "i64"}}, "buffers": {
+    "a": {"type": "f64", "shape": ["n", "n"]}, "b": {"type": "f64", "shape": ["n", "n"]}},
+    "statements": [{"communicate": "a[k, :]@(rank + 1) % size <<= b[:, k]@rank where k in range(n)"},
+                   {"communicate": "b[:, k]@(rank + 1) % size <<= a[k, :]@rank where k in range(n)"}]})json"),
+        {{"n", static_cast<std::int64_t>(n)}});
+    std::vector<double> a(n * n), b(n * n);
+    x.bind("a", a);
+    x.bind("b", b);
+    for (std::size_t k = 0; k < b.size(); ++k)
+      b[k] = static_cast<double>(2 * k + static_cast<std::size_t>(engine.rank()));
+    const std::vector<double> first = b;
+    for (int run = 0; run < 4; ++run) {
+      if (run % 2 == 0) {
+        x.run();
+      } else {
+        x.start();
+        x.wait();
+      }
+      for (std::size_t k = 0; k < b.size(); ++k)
+        if (a[k / n + k % n * n] != first[k] + 1 - 2 * engine.rank() || b[k] != first[k]) return false;
+    }
+    return true;
+  }));
+}
