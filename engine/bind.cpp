@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/analysis/expressions.hpp"
 #include "engine/analysis/joined_fields.hpp"
-#include "engine/schedule/schedule.hpp"
 #include "plans/diagnostic.hpp"
 
 namespace kplan {
@@ -33,19 +31,6 @@ ScalarValue scalar_value(const Value& value, Scalar type, const std::string& pla
   const auto& c = std::get<std::complex<double>>(value.scalar());
   const ScalarValue v = ScalarValue::load(Scalar::c128, &c);
   return is_complex(type) ? convert(v, type) : fail(to_text(v));
-}
-
-bool is_read_in_runs(const PlanModel& plan, int buffer) {
-  const auto divides_integers = [](const Expr& e) {
-    return e.kind == ExprKind::operation && divides(e.operation) && is_integer(e.type);
-  };
-  return std::ranges::any_of(plan.statements, [&](const Statement& s) {
-    // Zero divisors are told with their environment.
-    return infer_knowledge(plan, s).is_varying || touched_by(plan, s).reads.contains(buffer) ||
-           std::ranges::any_of(s.reductions, [&](const Reduction& r) {
-             return contains(*with_bindings(r.value, s), divides_integers);
-           });
-  });
 }
 
 BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& values, std::int64_t rank,

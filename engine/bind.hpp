@@ -18,9 +18,6 @@ struct BoundValues {
 BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& values, std::int64_t rank,
                         std::int64_t size);
 
-/// Whether runs of the compiled plan may need the contents of its fixed buffer.
-bool is_read_in_runs(const PlanModel& plan, int buffer);
-
 /// A program's value as a scalar of the type, as section 4's conversions allow. Throws PlanError KP-B013.
 ScalarValue scalar_value(const Value& value, Scalar type, const std::string& plan, const std::string& name);
 

@@ -1,14 +1,37 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "engine/analysis/expressions.hpp"
 #include "engine/executable_state.hpp"
 #include "engine/plan_cache.hpp"
 #include "plans/diagnostic.hpp"
 
 namespace kplan {
 
+namespace {
+
+/// Whether runs may need the contents of the fixed buffer.
+bool is_read_in_runs(const Program& program, int buffer) {
+  const PlanModel& plan = *program.bound.model;
+  const auto divides_integers = [](const Expr& e) {
+    return e.kind == ExprKind::operation && divides(e.operation) && is_integer(e.type);
+  };
+  return std::ranges::any_of(program.schedule.statements, [&](const StatementSchedule& schedule) {
+    const Statement& s = plan.statements[static_cast<std::size_t>(schedule.statement)];
+    // Zero divisors are told with their environment.
+    return schedule.knowledge.is_varying || touched_by(plan, s).reads.contains(buffer) ||
+           std::ranges::any_of(s.reductions, [&](const Reduction& r) {
+             return contains(*with_bindings(r.value, s), divides_integers);
+           });
+  });
+}
+
+}  // namespace
+
 Executable::State::State(BoundValues v, Runner r) : values(std::move(v)), runner(std::move(r)) {
   for (std::size_t b = 0; b < plan().buffers.size(); ++b) {
-    if (!values.contents[b] || is_read_in_runs(plan(), static_cast<int>(b))) continue;
+    if (!values.contents[b] || is_read_in_runs(runner.program(), static_cast<int>(b))) continue;
     values.contents[b].reset();
     values.bound.state.contents[b] = runner.program().bound.state.contents[b] = nullptr;
   }

@@ -23,10 +23,10 @@ void WordWriter::list(const std::vector<std::int64_t>& v) {
   const std::size_t size = v.size();
   bool is_narrow = true;
   for (std::size_t k = 0; k < size; ++k) is_narrow &= from[k] == static_cast<std::int32_t>(from[k]);
-  word(static_cast<std::int64_t>(2 * v.size() + (is_narrow ? 1 : 0)));
-  if (!is_narrow) return words(v.data(), v.size());
+  word(static_cast<std::int64_t>(2 * size + (is_narrow ? 1 : 0)));
+  if (!is_narrow) return words(from, size);
   const std::size_t at = bytes_.size();
-  bytes_.resize(at + (v.size() + 1) / 2 * 8);
+  bytes_.resize(at + (size + 1) / 2 * 8);
   std::byte* const to = bytes_.data() + at;
   for (std::size_t k = 0; k < size; ++k) {
     const auto narrow = static_cast<std::int32_t>(from[k]);

@@ -30,9 +30,10 @@ transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
   return out;
 }
 
-bool has_pieces(const transport::Transport& transport, std::int64_t peer, std::size_t bytes) {
-  const std::size_t piece = transport.piece_bytes(static_cast<int>(peer));
-  return piece > 0 && bytes >= fewest_pieces * piece;
+/// Whether the message is long enough to go in pieces.
+bool is_long(const transport::Transport& transport, const auto& message) {
+  const std::size_t piece = transport.piece_bytes(static_cast<int>(message.world_rank));
+  return piece > 0 && message.bytes >= fewest_pieces * piece;
 }
 
 /// The channels to be opened.
@@ -45,11 +46,11 @@ class Specs {
   }
 
   /// The message has a channel of its own, or two where it may go in pieces.
-  void add(const StatementProgram& s, auto& message, Direction direction) {
+  void add(const StatementProgram& s, auto& message, Direction direction, bool is_taken_whole) {
     const auto peer = static_cast<int>(message.world_rank), id = s.statement;
     add({peer, static_cast<std::uint32_t>(id), message.bytes, 0, direction, message.placement != nullptr},
         message.channel);
-    if (!has_pieces(message)) return;
+    if (is_taken_whole || !is_long(transport_, message)) return;
     const std::size_t piece = transport_.piece_bytes(peer);
     message.pieces =
         std::make_unique<typename std::decay_t<decltype(message.pieces)>::element_type>(message.bytes, piece);
@@ -117,12 +118,10 @@ class Specs {
   void add(const ChannelSpec& spec, std::unique_ptr<transport::Channel>& target) {
     specs_.push_back({spec, {&target}, {0}});
   }
-  bool has_pieces(const auto& message) const {
-    return kplan::has_pieces(transport_, message.world_rank, message.bytes);
-  }
   bool is_short(const auto& message) const {
     const auto peer = static_cast<int>(message.world_rank);
-    return peer != transport_.rank() && message.bytes <= transport_.best_shared_bytes(peer) && !has_pieces(message);
+    return peer != transport_.rank() && message.bytes <= transport_.best_shared_bytes(peer) &&
+           !is_long(transport_, message);
   }
   Key key(const StatementProgram& s, const auto& message, Direction direction) const {
     return {phases_.at(s.statement), message.world_rank, direction};
@@ -142,7 +141,7 @@ std::vector<TakenWhole> taken_whole(const Program& program, const transport::Tra
   std::vector<TakenWhole> out;
   for (const StatementProgram& s : program.statements)
     for (const IncomingMessage& m : s.incoming)
-      if (!m.is_local && has_pieces(transport, m.world_rank, m.bytes) && !MessageCursor::serves(m.calls))
+      if (!m.is_local && is_long(transport, m) && !MessageCursor::serves(m.calls))
         out.push_back({s.statement, m.world_rank});
   return out;
 }
@@ -191,13 +190,13 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
       }
       if (transport.places_messages(peer))
         m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
-      specs.add(s, m, Direction::send);
+      specs.add(s, m, Direction::send, schedule.sends[k].is_taken_whole);
       m.loan = loan_of(schedule, schedule.sends[k]);
       if (m.placement || !transport.lends_regions(peer)) m.in_place.reset();
       m.may_be_taken_back = m.in_place && transport.lends_memory(peer);
       m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);
-      m.is_sent_in_pieces = m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place &&
-                            !schedule.reads_what_it_writes && !schedule.sends[k].is_taken_whole;
+      m.is_sent_in_pieces =
+          m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes;
     }
     for (IncomingMessage& m : s.incoming) {
       if (m.is_local) continue;
@@ -208,7 +207,7 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
       if (transport.places_messages(static_cast<int>(m.world_rank)))
         m.placement = Placement::of_received(
             statement, schedule, *std::ranges::find(schedule.receives, m.peer, &Message::peer), limits.placing);
-      specs.add(s, m, Direction::receive);
+      specs.add(s, m, Direction::receive, !MessageCursor::serves(m.calls));
     }
   }
   specs.open(transport, deadline);

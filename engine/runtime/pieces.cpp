@@ -115,26 +115,12 @@ bool OutgoingPieces::tell_whole() {
   return true;
 }
 
-void IncomingPieces::reserve(const std::vector<ReadyCall>& calls) {
-  if (MessageCursor::serves(calls)) cursor_.reserve(calls);
-  else collects_ = true;
-}
-
 /// The next bytes of the message; the last ones make it ready for the next message.
 const ReadyCall* IncomingPieces::take(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
                                       const std::byte* bytes, std::size_t count) {
-  const ReadyCall* faulty = nullptr;
-  if (collects_) {
-    whole_.resize(bytes_);
-    std::memcpy(whole_.data() + taken_, bytes, count);
-  } else {
-    faulty = cursor_.unpack(calls, memory, bytes, count);
-  }
+  const ReadyCall* const faulty = cursor_.unpack(calls, memory, bytes, count);
   taken_ += count;
   if (taken_ < bytes_) return faulty;
-  if (collects_)
-    for (ReadyCall& call : calls)
-      if (call(memory, whole_.data()) != 0) faulty = &call;
   taken_ = 0;
   cursor_.restart();
   return faulty;

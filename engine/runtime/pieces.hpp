@@ -79,14 +79,13 @@ class OutgoingPieces {
   MessageCursor cursor_;
 };
 
-/// The receiving end. Where the calls cannot be made piece by piece it collects the message first, should the sender not
-/// know.
+/// The receiving end, where the calls can be made piece by piece.
 class IncomingPieces {
  public:
   IncomingPieces(std::size_t bytes, std::size_t piece_bytes) : bytes_(bytes), piece_bytes_(piece_bytes) {}
   std::unique_ptr<transport::Channel> channel;
 
-  void reserve(const std::vector<ReadyCall>& calls);
+  void reserve(const std::vector<ReadyCall>& calls) { cursor_.reserve(calls); }
   bool has_arrived() { return channel->arrived(next_) != nullptr; }
   enum class Came : std::uint8_t { nothing, piece, last_piece, whole, rest };
   /// Takes the next piece if it has come; `whole` and `rest`: the message, or what is left of it, comes on the other
@@ -107,8 +106,6 @@ class IncomingPieces {
   bool awaits_rest_ = false;
   std::uint64_t next_ = 0;
   MessageCursor cursor_;
-  bool collects_ = false;
-  std::vector<std::byte> whole_;
 };
 
 }  // namespace kplan

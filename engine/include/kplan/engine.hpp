@@ -50,6 +50,7 @@ class Value {
   const std::variant<bool, std::int64_t, double, std::complex<double>>& scalar() const { return scalar_; }
   Scalar array_type() const { return array_type_; }
   std::span<const std::byte> bytes() const { return bytes_ ? *bytes_ : std::span<const std::byte>(); }
+  /// The same, for who keeps them; null for a number.
   std::shared_ptr<const std::vector<std::byte>> shared_bytes() const { return bytes_; }
 
  private:
