@@ -28,8 +28,7 @@ class Runner {
 
   void run() {
     // No requests are an error to MPI where they have no address.
-    if (!receive_requests_.empty())
-      MPI_Startall(static_cast<int>(receive_requests_.size()), receive_requests_.data());
+    if (!receive_requests_.empty()) MPI_Startall(static_cast<int>(receive_requests_.size()), receive_requests_.data());
     for (std::size_t k = 0; k < sends_.size(); ++k) {
       if (sends_[k].memory.data() != nullptr) sends_[k].packer.pack(sends_[k].memory.data());
       MPI_Start(&send_requests_[k]);
