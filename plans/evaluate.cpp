@@ -209,21 +209,25 @@ std::vector<const Expr*> elements_read(const Expr& value) {
   return out;
 }
 
+SetValues::SetValues(const Set& range, std::int64_t first, std::int64_t last, std::int64_t step, Span span)
+    : first_(first), step_(step) {
+  if (step == 0) fault("KP-P024", "the step of a range cannot be zero", range.step->span);
+  if (range.is_half_open) {
+    count_ = slice_range(first, last, step).count;
+  } else if (step > 0 ? first <= last : first >= last) {
+    const Wide distance = step > 0 ? static_cast<Wide>(last) - first : static_cast<Wide>(first) - last;
+    const Wide stride = step > 0 ? static_cast<Wide>(step) : -static_cast<Wide>(step);
+    count_ = static_cast<std::int64_t>(std::min<Wide>(distance / stride + 1, INT64_MAX));
+  }
+  if (count_ > largest_set) fault("KP-P054", fmt::format("the range has more than 2^40 values, {}", count_), span);
+}
+
 SetValues::SetValues(const Set& set, const EvaluationContext& context, Span span) {
   switch (set.kind) {
     case Set::Kind::ranks: count_ = context.state->size; return;
     case Set::Kind::range: {
-      first_ = evaluate_index(*set.first, context);
-      const std::int64_t end = evaluate_index(*set.last, context);
-      step_ = set.step ? evaluate_index(*set.step, context) : 1;
-      if (step_ == 0) fault("KP-P024", "the step of a range cannot be zero", set.step->span);
-      if (set.is_half_open) count_ = slice_range(first_, end, step_).count;
-      else if (step_ > 0 ? first_ <= end : first_ >= end) {
-        const Wide distance = step_ > 0 ? static_cast<Wide>(end) - first_ : static_cast<Wide>(first_) - end;
-        const Wide stride = step_ > 0 ? static_cast<Wide>(step_) : -static_cast<Wide>(step_);
-        count_ = static_cast<std::int64_t>(std::min<Wide>(distance / stride + 1, INT64_MAX));
-      }
-      if (count_ > largest_set) fault("KP-P054", fmt::format("the range has more than 2^40 values, {}", count_), span);
+      const std::int64_t first = evaluate_index(*set.first, context), last = evaluate_index(*set.last, context);
+      *this = SetValues(set, first, last, set.step ? evaluate_index(*set.step, context) : 1, span);
       return;
     }
     case Set::Kind::listed:
@@ -250,6 +254,12 @@ SetValues::SetValues(const Set& set, const EvaluationContext& context, Span span
 
 std::int64_t SetValues::operator[](std::int64_t k) const {
   return values_.empty() ? first_ + k * step_ : values_[static_cast<std::size_t>(k)];
+}
+
+void SetValues::write(std::int64_t first, std::int64_t count, std::int64_t* to) const {
+  if (!values_.empty()) std::copy_n(values_.begin() + first, count, to);
+  else
+    for (std::int64_t k = 0; k < count; ++k) to[k] = first_ + (first + k) * step_;
 }
 
 std::vector<Layout> layouts_of(const PlanModel& plan, std::int64_t rank, std::int64_t size,

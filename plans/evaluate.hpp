@@ -91,8 +91,12 @@ inline constexpr std::int64_t largest_set = std::int64_t{1} << 40;
 class SetValues {
  public:
   SetValues(const Set& set, const EvaluationContext& context, Span span);
+  /// A range, from what its expressions are.
+  SetValues(const Set& range, std::int64_t first, std::int64_t last, std::int64_t step, Span span);
   std::int64_t count() const { return count_; }
   std::int64_t operator[](std::int64_t k) const;
+  /// The values [first, first + count) of the set.
+  void write(std::int64_t first, std::int64_t count, std::int64_t* to) const;
   bool is_arithmetic() const { return values_.empty(); }
   std::int64_t first() const { return first_; }
   std::int64_t step() const { return step_; }

@@ -9,49 +9,59 @@ bool is_slice(const Expr& e, const Layout& layout) {
   return std::ranges::any_of(e.subscripts, &Subscript::is_slice);
 }
 
-TrackColumns::TrackColumns(ColumnEvaluator& columns, const Block& block, const std::vector<TrackSource>& sources,
+TrackColumns::TrackColumns(ColumnEvaluator& columns, const std::vector<TrackSource>& sources,
                            const std::vector<Layout>& layouts)
-    : columns_(columns), block_(block), sources_(sources), layouts_(layouts), values_(sources.size()) {
+    : columns_(columns), sources_(sources), layouts_(layouts), programs_(sources.size()), values_(sources.size()) {
   for (std::size_t t = 0; t < sources_.size(); ++t) {
-    const TrackSource& source = sources_[t];
-    if (source.kind == TrackSource::Kind::element &&
-        is_slice(*source.element, layouts_[static_cast<std::size_t>(source.element->id)]))
-      has_slices_ = true;
-    else column_of(source, values_[t]);
+    if (sources_[t].kind != TrackSource::Kind::element) continue;
+    if (is_several(sources_[t])) has_slices_ = true;
+    else programs_[t] = columns_.program(*sources_[t].element, ColumnProgram::Form::elements);
   }
 }
 
-void TrackColumns::column_of(const TrackSource& source, std::vector<std::int64_t>& out) {
+bool TrackColumns::is_several(const TrackSource& source) const {
+  return source.kind == TrackSource::Kind::element &&
+         is_slice(*source.element, layouts_[static_cast<std::size_t>(source.element->id)]);
+}
+
+void TrackColumns::take(const Block& block) {
+  block_ = &block;
+  for (std::size_t t = 0; t < sources_.size(); ++t)
+    if (!is_several(sources_[t])) column_of(t, room_in(values_[t], block.count));
+}
+
+void TrackColumns::column_of(std::size_t t, std::int64_t* out) {
+  const TrackSource& source = sources_[t];
   const auto n = static_cast<std::size_t>(source.number);
+  const std::size_t count = block_->count;
+  const auto copy = [&](const Column& from) { std::copy_n(from.begin(), count, out); };
   switch (source.kind) {
     case TrackSource::Kind::element: {
-      columns_.select_elements(*source.element, block_, out);
+      columns_.run(*programs_[t], *block_, out);
       const auto bytes = static_cast<std::int64_t>(source.element->element_bytes),
                  offset = static_cast<std::int64_t>(source.element->field_offset_bytes);
-      for (std::int64_t& at : out) at = at * bytes + offset;
+      for (std::size_t row = 0; row < count; ++row) out[row] = out[row] * bytes + offset;
       return;
     }
     case TrackSource::Kind::number:
-      if (n == 0) out.assign(block_.count, columns_.rank());
-      else out = block_.words[n - 1];
+      if (n == 0) std::fill_n(out, count, columns_.rank());
+      else copy(block_->words[n - 1]);
       return;
-    case TrackSource::Kind::word: out = source.word == 0 ? block_.words[n] : block_.second[n]; return;
-    case TrackSource::Kind::position: out = block_.positions[n - 1]; return;
-    case TrackSource::Kind::count: {
-      out.assign(block_.count, 1);
-      for (const Expr* e : source.counted) {
-        const Layout& layout = layouts_[static_cast<std::size_t>(e->id)];
-        if (!is_slice(*e, layout)) continue;
-        for (std::size_t row = 0; row < block_.count; ++row) {
-          try {
-            const std::int64_t count = element_count_at(layout, *e, columns_.context_at(block_, row));
-            if (count != 1) out[row] = count;
-          } catch (const EvaluationFault& f) {
-            throw BlockFault{f, row};
-          }
-        }
+    case TrackSource::Kind::word: return copy(source.word == 0 ? block_->words[n] : block_->second[n]);
+    case TrackSource::Kind::position: return copy(block_->positions[n - 1]);
+    case TrackSource::Kind::count: break;
+  }
+  std::fill_n(out, count, 1);
+  for (const Expr* e : source.counted) {
+    const Layout& layout = layouts_[static_cast<std::size_t>(e->id)];
+    if (!is_slice(*e, layout)) continue;
+    for (std::size_t row = 0; row < count; ++row) {
+      try {
+        const std::int64_t elements = element_count_at(layout, *e, columns_.context_at(*block_, row));
+        if (elements != 1) out[row] = elements;
+      } catch (const EvaluationFault& f) {
+        throw BlockFault{f, row};
       }
-      return;
     }
   }
 }
@@ -59,7 +69,7 @@ void TrackColumns::column_of(const TrackSource& source, std::vector<std::int64_t
 std::vector<std::int64_t> TrackColumns::track_at(std::size_t t, std::size_t row) {
   const TrackSource& source = sources_[t];
   if (!values_[t].empty()) return {values_[t][row]};
-  std::vector<std::int64_t> out = select(*source.element, columns_.context_at(block_, row));
+  std::vector<std::int64_t> out = select(*source.element, columns_.context_at(*block_, row));
   for (std::int64_t& at : out)
     at = at * static_cast<std::int64_t>(source.element->element_bytes) +
          static_cast<std::int64_t>(source.element->field_offset_bytes);

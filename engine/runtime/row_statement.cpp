@@ -17,7 +17,7 @@ namespace kplan {
 namespace {
 
 constexpr std::uint64_t rows_form = 2;
-constexpr std::size_t alignment_bytes = 16, block_rows = 1024;
+constexpr std::size_t alignment_bytes = 16;
 
 struct RowHeader {
   std::uint64_t form = rows_form, uniform_hash = 0;
@@ -74,6 +74,7 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number)
     : bound_(bound),
       s_(bound_.model->statements[number]),
       enumeration_(bound_, s_),
+      block_(s_.variables.size()),
       share_numbers_(static_cast<std::size_t>(bound_.state.size), -1) {
   for (std::size_t k = 0; k < s_.reductions.size(); ++k) {
     const Reduction& r = s_.reductions[k];
@@ -83,11 +84,14 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number)
     part.value = plain_value(*bound_.model, s_, r);
     part.has_counts = !is_one_element(*bound_.model, *part.value);
     part.value_bytes = r.value_type.size_bytes;
-    part.words.resize(part.told.size());
+    part.sent.resize(part.told.size() + (part.has_counts ? 1 : 0));
+    using Form = ColumnProgram::Form;
+    const Form form = !part.is_element() ? Form::integers : part.has_counts ? Form::runs : Form::elements;
+    part.find_values = enumeration_.columns().program(*part.value, form);
+    part.find_places = enumeration_.columns().program(*r.place, Form::runs);
     if (!r.is_assign || r.value_type != r.place_type)
       part.update = make_listed_update(bound_, number, static_cast<int>(k));
   }
-  block_.clear(s_.variables.size());
 }
 
 bool RowStatement::is_rows(std::span<const std::byte> letter) {
@@ -108,23 +112,20 @@ std::int64_t RowStatement::number_of(std::int64_t world_rank) const {
   return members ? std::ranges::find(*members, world_rank) - members->begin() : world_rank;
 }
 
-void RowStatement::add(Part& part, const Block& block, const Column& peers) {
-  ColumnEvaluator& columns = enumeration_.columns();
-  part.peers.insert(part.peers.end(), peers.begin(), peers.end());
+void RowStatement::add(Part& part, const Block& block, const std::int64_t* peers) {
+  const std::size_t count = block.count, before = part.rows;
+  const auto more = [&](Column& column) { return room_in(column, before + count) + before; };
+  std::copy_n(peers, count, more(part.peers));
+  std::int64_t* const firsts = more(part.firsts);
+  enumeration_.columns().run(*part.find_values, block, firsts, part.has_counts ? more(part.sent.back()) : nullptr);
   if (part.is_element()) {
-    columns.select_runs(*part.value, block, firsts_, counts_);
     const auto bytes = static_cast<std::int64_t>(part.value->element_bytes),
                offset = static_cast<std::int64_t>(part.value->field_offset_bytes);
-    for (std::int64_t& first : firsts_) first = first * bytes + offset;
-    if (part.has_counts) part.counts.insert(part.counts.end(), counts_.begin(), counts_.end());
-  } else {
-    columns.evaluate_integers(*part.value, block, firsts_);
+    for (std::size_t row = 0; row < count; ++row) firsts[row] = firsts[row] * bytes + offset;
   }
-  part.firsts.insert(part.firsts.end(), firsts_.begin(), firsts_.end());
-  for (std::size_t w = 0; w < part.told.size(); ++w) {
-    const Column& column = block.words[static_cast<std::size_t>(part.told[w])];
-    part.words[w].insert(part.words[w].end(), column.begin(), column.end());
-  }
+  for (std::size_t w = 0; w < part.told.size(); ++w)
+    std::copy_n(block.words[static_cast<std::size_t>(part.told[w])].begin(), count, more(part.sent[w]));
+  part.rows += count;
 }
 
 RowStatement::Share& RowStatement::share_of(std::int64_t peer) {
@@ -134,7 +135,8 @@ RowStatement::Share& RowStatement::share_of(std::int64_t peer) {
     if (share_count_ > shares_.size()) shares_.emplace_back();
     Share& share = shares_[static_cast<std::size_t>(number)];
     share.peer = peer;
-    share.cursors.assign(parts_.size(), {});
+    share.cursors.resize(parts_.size());
+    for (Cursor& cursor : share.cursors) cursor = {};
   }
   return shares_[static_cast<std::size_t>(number)];
 }
@@ -142,41 +144,49 @@ RowStatement::Share& RowStatement::share_of(std::int64_t peer) {
 void RowStatement::count_shares() {
   for (std::size_t k = 0; k < share_count_; ++k) share_numbers_[static_cast<std::size_t>(shares_[k].peer)] = -1;
   share_count_ = 0;
-  const auto is_narrow = [](std::int64_t v) { return v == static_cast<std::int32_t>(v); };
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const Part& part = parts_[k];
-    bool is_wide = !std::ranges::all_of(part.counts, is_narrow);
-    for (const Column& words : part.words) is_wide = is_wide || !std::ranges::all_of(words, is_narrow);
-    for (std::size_t row = 0; row < part.peers.size(); ++row) {
+    bool is_wide = false;
+    for (const Column& words : part.sent)
+      for (std::size_t row = 0; row < part.rows; ++row) is_wide |= words[row] != static_cast<std::int32_t>(words[row]);
+    for (std::size_t row = 0; row < part.rows; ++row) {
       Cursor& cursor = share_of(part.peers[row]).cursors[k];
       cursor.is_wide = is_wide;
       ++cursor.rows;
-      cursor.elements += part.has_counts ? static_cast<std::size_t>(part.counts[row]) : 1;
+      cursor.elements += part.count_of(row);
     }
   }
 }
 
-/// The size of a share's letter; its cursors are set to where it lies, if that is known.
-std::size_t RowStatement::lay_out(Share& share, std::byte* letter) const {
+/// Where the parts of a share's letter will lie; returns its size.
+std::size_t RowStatement::lay_out(Share& share) const {
   std::size_t at = sizeof(RowHeader) + 8 * parts_.size();
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     Cursor& cursor = share.cursors[k];
-    if (letter) {
-      const std::uint64_t head = 2 * cursor.rows + (cursor.is_wide ? 1 : 0);
-      std::memcpy(letter + sizeof(RowHeader) + 8 * k, &head, sizeof head);
-      cursor.words = letter + at;
-    }
-    at += cursor.rows * parts_[k].columns() * (cursor.is_wide ? 8 : 4);
+    cursor.words_offset = at;
+    at += cursor.rows * parts_[k].sent.size() * (cursor.is_wide ? 8 : 4);
   }
   at = aligned(at);
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     Cursor& cursor = share.cursors[k];
     if (cursor.elements == 0) continue;
-    at = aligned(at);
-    if (letter) cursor.values = letter + at;
+    cursor.values_offset = at = aligned(at);
     at += cursor.elements * parts_[k].value_bytes;
   }
   return at;
+}
+
+/// Writes what stands before the rows, and puts the cursors to their beginning.
+void RowStatement::begin(Share& share, std::uint64_t uniform_hash, std::byte* letter) const {
+  const RowHeader header{rows_form, uniform_hash};
+  std::memcpy(letter, &header, sizeof header);
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    Cursor& cursor = share.cursors[k];
+    const std::uint64_t head = 2 * cursor.rows + (cursor.is_wide ? 1 : 0);
+    std::memcpy(letter + sizeof header + 8 * k, &head, sizeof head);
+    cursor.words = letter + cursor.words_offset;
+    cursor.values = letter + cursor.values_offset;
+  }
 }
 
 void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& memory, std::uint64_t uniform_hash,
@@ -184,18 +194,17 @@ void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& 
   bound_.state.parameters = state.parameters;
   bound_.state.contents = state.contents;
   for (Part& part : parts_) {
-    for (Column* column : {&part.peers, &part.firsts, &part.counts}) column->clear();
-    for (Column& column : part.words) column.clear();
+    part.rows = 0;
     if (part.update) part.update->set_varying(state.parameters);
   }
   enumeration_.each_decided(
-      [this](std::size_t k, const Block& block, const Column& peers) { add(parts_[k], block, peers); });
+      [this](std::size_t k, const Block& block, const std::int64_t* peers) { add(parts_[k], block, peers); });
   count_shares();
   if (memories_.size() < share_count_) memories_.resize(share_count_);
   own_ = {};
   for (std::size_t k = 0; k < share_count_; ++k) {
     Share& share = shares_[k];
-    const std::size_t bytes = lay_out(share, nullptr);
+    const std::size_t bytes = lay_out(share);
     const bool is_own = share.peer == bound_.state.rank;
     const auto to = static_cast<int>(bound_.world_rank_of(share.peer));
     std::byte* letter = is_own ? nullptr : exchange.room(to, bytes);
@@ -203,9 +212,7 @@ void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& 
       if (memories_[k].size() < bytes) memories_[k].resize(bytes);
       letter = memories_[k].data();
     }
-    const RowHeader header{rows_form, uniform_hash};
-    std::memcpy(letter, &header, sizeof header);
-    lay_out(share, letter);
+    begin(share, uniform_hash, letter);
     if (is_own) own_ = {letter, bytes};
     else letters.push_back({to, {letter, bytes}});
   }
@@ -216,7 +223,7 @@ void RowStatement::fill(const std::vector<BoundMemory>& memory) {
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const Part& part = parts_[k];
     const std::byte* base = part.is_element() ? memory[static_cast<std::size_t>(part.value->id)].base : nullptr;
-    for (std::size_t row = 0; row < part.peers.size(); ++row) {
+    for (std::size_t row = 0; row < part.rows; ++row) {
       Cursor& to =
           shares_[static_cast<std::size_t>(share_numbers_[static_cast<std::size_t>(part.peers[row])])].cursors[k];
       const auto write = [&](std::size_t column, std::int64_t word) {
@@ -228,8 +235,7 @@ void RowStatement::fill(const std::vector<BoundMemory>& memory) {
           std::memcpy(to.words + 4 * n, &narrow, 4);
         }
       };
-      for (std::size_t w = 0; w < part.words.size(); ++w) write(w, part.words[w][row]);
-      if (part.has_counts) write(part.words.size(), part.counts[row]);
+      for (std::size_t c = 0; c < part.sent.size(); ++c) write(c, part.sent[c][row]);
       ++to.at;
       copy_values(part, row, to, base);
     }
@@ -237,8 +243,7 @@ void RowStatement::fill(const std::vector<BoundMemory>& memory) {
 }
 
 void RowStatement::copy_values(const Part& part, std::size_t row, Cursor& to, const std::byte* base) const {
-  const std::size_t bytes =
-      part.has_counts ? static_cast<std::size_t>(part.counts[row]) * part.value_bytes : part.value_bytes;
+  const std::size_t bytes = part.count_of(row) * part.value_bytes;
   // An integer's low bytes are its value in every type of its size.
   const std::byte* from = base ? base + part.firsts[row] : reinterpret_cast<const std::byte*>(&part.firsts[row]);
   if (bytes == 8) std::memcpy(to.values, from, 8);
@@ -259,7 +264,7 @@ const std::byte* RowStatement::read_tables(std::span<const std::byte> letter, st
     table.is_wide = head % 2 != 0;
     table.rows = head / 2;
     table.words = letter.data() + at;
-    const std::size_t row_bytes = parts_[k].columns() * (table.is_wide ? 8 : 4);
+    const std::size_t row_bytes = parts_[k].sent.size() * (table.is_wide ? 8 : 4);
     if (row_bytes > 0 && table.rows > (letter.size() - at) / row_bytes) fail_damaged();
     if (!parts_[k].has_counts && table.rows > letter.size() / parts_[k].value_bytes) fail_damaged();
     at += table.rows * row_bytes;
@@ -276,20 +281,19 @@ bool RowStatement::take(std::vector<Came>& letters) {
   }
   for (Part& part : parts_) {
     part.segments.clear();
-    part.place_firsts.clear();
-    part.place_counts.clear();
+    part.placed_rows = 0;
   }
   for (const Came& came : letters) {
     const std::byte* const values = read_tables(came.letter, tables_);
     auto at = static_cast<std::size_t>(values - came.letter.data());
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       Part& part = parts_[k];
-      const std::size_t first = part.place_firsts.size();
+      const std::size_t first = part.placed_rows;
       if (!place_rows(part, tables_[k])) return false;
       Segment segment{tables_[k].rows, tables_[k].rows, nullptr};
       if (part.has_counts) {
         segment.elements = 0;
-        for (std::size_t row = first; row < part.place_counts.size(); ++row)
+        for (std::size_t row = first; row < part.placed_rows; ++row)
           segment.elements += static_cast<std::size_t>(part.place_counts[row]);
       }
       if (segment.elements > 0) {
@@ -310,24 +314,25 @@ bool RowStatement::take(std::vector<Came>& letters) {
 bool RowStatement::place_rows(Part& part, const Table& table) {
   const auto bytes = static_cast<std::int64_t>(part.reduction->place->element_bytes),
              offset = static_cast<std::int64_t>(part.reduction->place->field_offset_bytes);
-  for (std::size_t first = 0; first < table.rows; first += block_rows) {
-    block_.count = std::min(block_rows, table.rows - first);
+  for (std::size_t first = 0; first < table.rows; first += block_.count) {
+    block_.count = std::min(Block::most_rows, table.rows - first);
     for (std::size_t w = 0; w < part.told.size(); ++w) {
-      Column& column = block_.words[static_cast<std::size_t>(part.told[w])];
-      column.resize(block_.count);
-      for (std::size_t row = 0; row < block_.count; ++row) column[row] = table.at(w, first + row);
+      std::int64_t* const words = room_in(block_.words[static_cast<std::size_t>(part.told[w])], block_.count);
+      for (std::size_t row = 0; row < block_.count; ++row) words[row] = table.at(w, first + row);
     }
+    const std::size_t before = part.placed_rows;
+    std::int64_t *const firsts = room_in(part.place_firsts, before + block_.count) + before,
+                        *const counts = room_in(part.place_counts, before + block_.count) + before;
     try {
-      enumeration_.columns().select_runs(*part.reduction->place, block_, firsts_, counts_);
+      enumeration_.columns().run(*part.find_places, block_, firsts, counts);
     } catch (const BlockFault&) {
       return false;
     }
     for (std::size_t row = 0; row < block_.count; ++row) {
-      const std::int64_t sent = part.has_counts ? table.at(part.told.size(), first + row) : 1;
-      if (counts_[row] != sent) return false;
-      part.place_firsts.push_back(firsts_[row] * bytes + offset);
+      if (counts[row] != (part.has_counts ? table.at(part.told.size(), first + row) : 1)) return false;
+      firsts[row] = firsts[row] * bytes + offset;
     }
-    if (part.has_counts) part.place_counts.insert(part.place_counts.end(), counts_.begin(), counts_.end());
+    part.placed_rows += block_.count;
   }
   return true;
 }
@@ -340,12 +345,11 @@ bool RowStatement::can_be_listed(const Part& part) const {
 
 bool RowStatement::are_distinct(const Part& part) {
   const auto element = static_cast<std::int64_t>(part.reduction->place->element_bytes);
-  const std::size_t rows = part.place_firsts.size();
-  const auto count_at = [&](std::size_t row) { return part.has_counts ? part.place_counts[row] : 1; };
+  const std::size_t rows = part.placed_rows;
   bool is_ascending = true;
   std::int64_t lowest = INT64_MAX, end = INT64_MIN;
   for (std::size_t row = 0; row < rows; ++row) {
-    const std::int64_t count = count_at(row);
+    const std::int64_t count = part.place_counts[row];
     if (count == 0) continue;
     const std::int64_t first = part.place_firsts[row] / element;
     is_ascending = is_ascending && first >= end;
@@ -356,7 +360,7 @@ bool RowStatement::are_distinct(const Part& part) {
   marks_.assign(static_cast<std::size_t>(end - lowest + 63) / 64, 0);
   for (std::size_t row = 0; row < rows; ++row) {
     const std::int64_t first = part.place_firsts[row] / element - lowest;
-    for (std::int64_t k = first; k < first + count_at(row); ++k) {
+    for (std::int64_t k = first; k < first + part.place_counts[row]; ++k) {
       std::uint64_t& mark = marks_[static_cast<std::size_t>(k) / 64];
       const std::uint64_t bit = std::uint64_t{1} << (k % 64);
       if ((mark & bit) != 0) return false;
@@ -382,7 +386,7 @@ std::vector<Notice> RowStatement::notices(std::span<const Came> letters) const {
       for (std::size_t column = 0; column <= part.told.size(); ++column) {
         Track& track = piece.tracks.emplace_back();
         for (std::size_t row = 0; row < table.rows; ++row)
-          track.bases.push_back(column < part.columns() ? table.at(column, row) : 1);
+          track.bases.push_back(column < part.sent.size() ? table.at(column, row) : 1);
       }
       notice.parts.push_back({static_cast<int>(k), {std::move(piece)}});
     }
@@ -408,9 +412,9 @@ void RowStatement::apply(const std::vector<BoundMemory>& memory, const std::func
     for (const Segment& segment : part.segments) {
       listed_.clear();
       for (const std::size_t end = row + segment.rows; row < end; ++row) {
-        const std::int64_t first = part.place_firsts[row] / element,
-                           count = part.has_counts ? part.place_counts[row] : 1;
-        for (std::int64_t k = first; k < first + count; ++k) listed_.push_back(static_cast<jit::ListEntry>(k));
+        const std::int64_t first = part.place_firsts[row] / element;
+        for (std::int64_t k = first; k < first + part.place_counts[row]; ++k)
+          listed_.push_back(static_cast<jit::ListEntry>(k));
       }
       // Kernels that unpack only read the message.
       if (!listed_.empty() && part.update->run_listed(memory, const_cast<std::byte*>(segment.values), listed_) != 0)
@@ -425,8 +429,7 @@ void RowStatement::apply_copies(const Part& part, std::byte* base) const {
     const std::byte* from = segment.values;
     for (const std::size_t end = row + segment.rows; row < end; ++row) {
       std::byte* const to = base + part.place_firsts[row];
-      const std::size_t bytes =
-          part.has_counts ? static_cast<std::size_t>(part.place_counts[row]) * part.value_bytes : part.value_bytes;
+      const std::size_t bytes = static_cast<std::size_t>(part.place_counts[row]) * part.value_bytes;
       if (bytes == 8) std::memcpy(to, from, 8);
       else if (bytes == 4) std::memcpy(to, from, 4);
       else if (bytes > 0) std::memcpy(to, from, bytes);

@@ -51,7 +51,6 @@ class RowStatement {
   void apply(const std::vector<BoundMemory>& memory, const std::function<void(const ReadyCall&)>& note);
 
  private:
-  using Column = std::vector<std::int64_t>;
   /// The rows of one reduction that have come in one letter.
   struct Segment {
     std::size_t rows = 0, elements = 0;
@@ -65,18 +64,23 @@ class RowStatement {
     bool has_counts = false;  ///< a row may have more or fewer elements than one
     std::size_t value_bytes = 0;
     std::optional<ReadyCall> update;  ///< null: values are copied
+    std::optional<ColumnProgram> find_values, find_places;
 
-    Column peers, firsts, counts;  ///< rows to send: receivers; bytes in the value's buffer, or the value
-    std::vector<Column> words;     ///< by told variable
+    std::size_t rows = 0;      ///< to send
+    Column peers, firsts;      ///< receivers; bytes in the value's buffer, or the value
+    std::vector<Column> sent;  ///< columns of the letter: words by told variable, counts where there are any
 
-    std::vector<Segment> segments;      ///< that have come, by sender
-    Column place_firsts, place_counts;  ///< of all rows: bytes in the place's buffer
+    std::vector<Segment> segments;  ///< that have come, by sender
+    std::size_t placed_rows = 0;
+    Column place_firsts, place_counts;  ///< bytes in the place's buffer
     bool is_element() const { return value->kind == ExprKind::element; }
-    std::size_t columns() const { return told.size() + (has_counts ? 1 : 0); }
+    /// The elements of a row to send.
+    std::size_t count_of(std::size_t row) const { return has_counts ? static_cast<std::size_t>(sent.back()[row]) : 1; }
   };
   /// Where the next row of a reduction goes in a letter.
   struct Cursor {
     std::size_t rows = 0, elements = 0, at = 0;
+    std::size_t words_offset = 0, values_offset = 0;  ///< bytes in the letter
     bool is_wide = false;
     std::byte *words = nullptr, *values = nullptr;
   };
@@ -102,10 +106,11 @@ class RowStatement {
   };
 
   RowStatement(const BoundPlan& bound, std::size_t number);
-  void add(Part& part, const Block& block, const Column& peers);
+  void add(Part& part, const Block& block, const std::int64_t* peers);
   Share& share_of(std::int64_t peer);
   void count_shares();
-  std::size_t lay_out(Share& share, std::byte* letter) const;
+  std::size_t lay_out(Share& share) const;
+  void begin(Share& share, std::uint64_t uniform_hash, std::byte* letter) const;
   void fill(const std::vector<BoundMemory>& memory);
   void copy_values(const Part& part, std::size_t row, Cursor& to, const std::byte* base) const;
   const std::byte* read_tables(std::span<const std::byte> letter, std::vector<Table>& tables) const;
@@ -118,7 +123,6 @@ class RowStatement {
   const Statement& s_;
   std::vector<Part> parts_;
   Enumeration enumeration_;
-  Column firsts_, counts_;
   Block block_;
 
   std::vector<Share> shares_;
