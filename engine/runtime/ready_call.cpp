@@ -18,8 +18,14 @@ std::byte* moved(std::byte* address, std::int64_t bytes) {
 
 ReadyCall::ReadyCall(KernelCall call, jit::Kernel kernel, const jit::KernelSpec* spec)
     : call_(std::move(call)), kernel_(std::move(kernel)) {
-  bases_.resize(call_.streams.size());
-  for (const StreamUse& s : call_.streams) lists_.push_back(s.list.empty() ? nullptr : s.list.data());
+  for (StreamUse& s : call_.streams) {
+    // Kernels never write a table: it is always a source.
+    bases_.push_back(reinterpret_cast<std::byte*>(s.table.data()));
+    lists_.push_back(s.list.empty() ? nullptr : s.list.data());
+    const auto number = static_cast<std::uint32_t>(bases_.size() - 1);
+    if (s.kind != StreamKind::table)
+      moving_.push_back({number, s.kind == StreamKind::buffer ? s.buffer : -1, s.offset_bytes});
+  }
   if (spec) {
     units_ = find_units(*spec);
     return;
@@ -83,17 +89,9 @@ std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spe
   return out;
 }
 
-[[gnu::hot]] void ReadyCall::set_bases(const std::vector<BoundMemory>& memory, std::byte* message,
-                                       std::int64_t message_shift) {
-  for (std::size_t k = 0; k < bases_.size(); ++k) {
-    const StreamUse& s = call_.streams[k];
-    switch (s.kind) {
-      case StreamKind::message: bases_[k] = message + s.offset_bytes - message_shift; break;
-      case StreamKind::buffer: bases_[k] = memory[static_cast<std::size_t>(s.buffer)].base + s.offset_bytes; break;
-      // Kernels never write a table: it is always a source.
-      case StreamKind::table: bases_[k] = reinterpret_cast<std::byte*>(call_.streams[k].table.data()); break;
-    }
-  }
+[[gnu::hot]] inline void ReadyCall::set_bases(const std::vector<BoundMemory>& memory, std::byte* message) {
+  for (const Base& b : moving_)
+    bases_[b.stream] = (b.buffer < 0 ? message : memory[static_cast<std::size_t>(b.buffer)].base) + b.offset_bytes;
 }
 
 [[gnu::hot]] std::uint64_t ReadyCall::operator()(const std::vector<BoundMemory>& memory, std::byte* message) {
@@ -101,7 +99,7 @@ std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spe
     (*native_)(memory[static_cast<std::size_t>(call_.native_buffer)].base, message);
     return 0;
   }
-  set_bases(memory, message, 0);
+  set_bases(memory, message);
   if (call_.spec < 0) {
     std::memcpy(bases_[0], bases_[1], static_cast<std::size_t>(call_.copy_bytes));
     return 0;
@@ -114,7 +112,7 @@ std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spe
 
 std::uint64_t ReadyCall::run_listed(const std::vector<BoundMemory>& memory, std::byte* message,
                                     std::span<const jit::ListEntry> places) {
-  set_bases(memory, message, 0);
+  set_bases(memory, message);
   lists_[0] = places.data();
   const jit::KernelArguments arguments{
       bases_.data(),       lists_.data(), std::ssize(places), call_.extents.data(), call_.strides_bytes.data(),
@@ -126,14 +124,14 @@ std::uint64_t ReadyCall::run_units(const std::vector<BoundMemory>& memory, std::
                                    std::int64_t end) {
   const std::int64_t skipped = first * units_->unit_bytes;
   if (call_.spec < 0) {
-    set_bases(memory, bytes, units_->first_byte);
+    set_bases(memory, moved(bytes, -units_->first_byte));
     for (std::size_t k = 0; k < 2; ++k)
       if (call_.streams[k].kind != StreamKind::message) bases_[k] += skipped;
     std::memcpy(bases_[0], bases_[1], static_cast<std::size_t>(end - first));
     return 0;
   }
   // Bases are those of unit 0; that of the message may lie before the memory there is, and so is only reckoned with.
-  set_bases(memory, bytes, units_->first_byte);
+  set_bases(memory, moved(bytes, -units_->first_byte));
   for (std::size_t k = 0; k < bases_.size(); ++k)
     if (call_.streams[k].kind == StreamKind::message) bases_[k] = moved(bases_[k], -skipped);
   return levels_.empty() ? run_box(0, 0, 1) : cut(0, first, end);

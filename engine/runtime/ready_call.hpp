@@ -56,14 +56,22 @@ class ReadyCall {
     std::vector<std::int64_t> strides;  ///< by dimension
   };
 
+  /// A stream whose address can be another at every call.
+  struct Base {
+    std::uint32_t stream = 0;
+    std::int32_t buffer = -1;  ///< -1: it lies in the message
+    std::int64_t offset_bytes = 0;
+  };
+
   std::optional<Units> find_units(const jit::KernelSpec& spec);
   std::uint64_t cut(std::size_t level, std::int64_t first, std::int64_t end);
   std::uint64_t run_box(std::size_t level, std::int64_t first, std::int64_t end);
-  void set_bases(const std::vector<BoundMemory>& memory, std::byte* message, std::int64_t message_shift);
+  void set_bases(const std::vector<BoundMemory>& memory, std::byte* message);
 
   KernelCall call_;
   jit::Kernel kernel_;
   std::optional<NativeReduction> native_;
+  std::vector<Base> moving_;
   std::vector<std::byte*> bases_;
   std::vector<const jit::ListEntry*> lists_;
 

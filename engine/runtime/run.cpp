@@ -20,6 +20,8 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
       timeout_(timeout),
       uniform_check_(*program_.bound.model, *transport_, Clock::now() + timeout_),
       memory_(program_.bound.model->buffers.size()) {
+  for (std::size_t b = 0; b < memory_.size(); ++b)
+    if (program_.bound.model->buffers[b].is_varying) varying_buffers_.push_back(b);
   std::size_t messages = 0;
   for (const StatementProgram& s : program_.statements) messages += s.outgoing.size();
   under_way_.reserve(messages);
@@ -296,16 +298,20 @@ std::vector<Runner::Wait> Runner::not_come(const StatementProgram& s) {
       if (m.ends_when_sent && m.next > 0)
         wait_until(
             number, [&] { return m.channel->is_sent(m.next - 1); }, [&] { return std::vector<Wait>{taking(m)}; });
-  for (const std::vector<UnderWay>* waiting : {&under_way_, &lent_}) {
-    if (waiting->empty()) continue;
-    wait_until(
-        waiting->front().statement, [&] { return waiting->empty(); },
-        [&] {
-          std::vector<Wait> out;
-          for (const UnderWay& u : *waiting) out.push_back(taking(*u.message));
-          return out;
-        });
-  }
+  wait_until_taken(under_way_);
+  wait_until_taken(lent_);
+}
+
+inline void Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
+  if (messages.empty()) [[likely]]
+    return;
+  wait_until(
+      messages.front().statement, [&] { return messages.empty(); },
+      [&] {
+        std::vector<Wait> out;
+        for (const UnderWay& u : messages) out.push_back(taking(*u.message));
+        return out;
+      });
 }
 
 std::vector<Runner::Wait> Runner::taking_part(const std::vector<int>& ranks) {
@@ -346,8 +352,7 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
   }
   if (are_bindings_new_) look_at_bindings();
   failure_ = nullptr;
-  for (std::size_t b = 0; b < memory_.size(); ++b)
-    if (program_.bound.model->buffers[b].is_varying) program_.bound.state.contents[b] = memory_[b].base;
+  for (const std::size_t b : varying_buffers_) program_.bound.state.contents[b] = memory_[b].base;
   is_started_ = true;
   may_wait_ = may_wait;
   uniform_check_.begin(program_.bound);

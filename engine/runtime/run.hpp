@@ -91,11 +91,13 @@ class Runner {
   std::chrono::nanoseconds timeout_;
   UniformCheck uniform_check_;
   std::vector<BoundMemory> memory_;
+  std::vector<std::size_t> varying_buffers_;
   /// A message that is being sent in pieces.
   struct UnderWay {
     int statement;
     OutgoingMessage* message;
   };
+  void wait_until_taken(const std::vector<UnderWay>& messages);
   std::vector<UnderWay> under_way_;
   std::vector<UnderWay> lent_;  ///< messages that their receivers have not read yet
   bool may_wait_ = false;       ///< for receivers, before the messages of this phase are sent

@@ -2,7 +2,8 @@
 // receive, which is started when the channel opens and again at each release. MPI keeps messages of one tag in order,
 // so message and receive number the same. A message shorter than the slot is an ordinary send; a region sent in place
 // has a persistent send of its own, which is made anew only when the region changes. Short messages have neither: each
-// slot is a few parts, each of them a message to MPI; everything is counted in parts then.
+// slot is a few parts, each of them a message to MPI; everything is counted in parts then, and a message goes from slot
+// 0 whenever those before are sent, which are the lines that are in the caches.
 //
 // MPI sends small messages before they are received, so completed sends alone would let a sender run ahead without
 // bound. The last slot's sends are therefore synchronous: they complete when their receive is matched, and hold the
@@ -61,11 +62,12 @@ class ShortSender final : public SendingEnd, private RequestHolder {
     while ((seq + 1) * parts_ > sent_ + requests_.size()) {
       if (!advance()) return nullptr;
     }
-    return memory_.slot(seq % static_cast<std::size_t>(spec_.slots));
+    if (std::exchange(is_offered_, true)) return memory_.slot(slot_);
+    // Memory that was written last is in the caches, and free again as soon as everything is sent.
+    slot_ = sent_ == put_ ? 0 : (slot_ + 1) % static_cast<std::size_t>(spec_.slots);
+    return memory_.slot(slot_);
   }
-  void put(std::uint64_t seq, std::size_t bytes) override {
-    put_in_place(seq, memory_.slot(seq % static_cast<std::size_t>(spec_.slots)), bytes);
-  }
+  void put(std::uint64_t seq, std::size_t bytes) override { put_in_place(seq, memory_.slot(slot_), bytes); }
   void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) override;
   bool is_sent(std::uint64_t seq) override {
     while ((seq + 1) * parts_ > sent_) {
@@ -86,17 +88,19 @@ class ShortSender final : public SendingEnd, private RequestHolder {
   std::vector<MPI_Request> requests_;  // by slot and part
   std::uint64_t put_ = 0;              // parts
   std::uint64_t sent_ = 0;             // parts known to be sent, without a gap
+  std::size_t slot_ = 0;               // of the next message if it is offered, else of the last
+  bool is_offered_ = false;
 };
 
 void ShortSender::put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) {
   assert(seq * parts_ == put_ && put_ < sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
   (void)seq;
+  is_offered_ = false;
   for (std::size_t part = 0; part < parts_; ++part, ++put_) {
     const std::size_t index = put_ % requests_.size(), first = std::min(part * part_bytes_, bytes);
-    const MessageType message(std::min(part_bytes_, bytes - first), world_->limits().max_count);
+    const auto count = static_cast<int>(std::min(part_bytes_, bytes - first));
     const auto send = index + 1 == requests_.size() ? MPI_Issend : MPI_Isend;
-    check(send(region + first, message.count(), message.type(), spec_.peer, tag_, world_->comm(), &requests_[index]),
-          "MPI_Isend");
+    check(send(region + first, count, MPI_BYTE, spec_.peer, tag_, world_->comm(), &requests_[index]), "MPI_Isend");
   }
 }
 
