@@ -133,9 +133,10 @@ void agree_on_messages(transport::Transport& transport, Schedule* schedule, cons
     note_forms(*schedule, parts);
     note_taken_whole(*schedule, parts);
   }
-  if (has_phases)
-    schedule->has_common_phases =
-        std::ranges::all_of(parts, [&](const Json& part) { return part.at("phases") == mine["phases"]; });
+  if (schedule)  // a plan of one statement has one phase
+    schedule->has_common_phases = !has_phases || std::ranges::all_of(parts, [&](const Json& part) {
+      return part.at("phases") == mine["phases"];
+    });
   struct Ends {
     std::int64_t sent = 0, received = 0;
     std::uint64_t sent_digest = 0, received_digest = 0;

@@ -15,6 +15,7 @@ using transport::Direction;
 
 constexpr int slots_of_pieces = 8;
 constexpr std::size_t fewest_pieces = 16;                    ///< shorter messages stay in the caches anyway
+constexpr std::size_t fewest_both_ways = 32;                 ///< the same where messages go both ways at once
 constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;  ///< added to a statement's number
 
 transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
@@ -50,7 +51,7 @@ class Specs {
     const auto peer = static_cast<int>(message.world_rank), id = s.statement;
     add({peer, static_cast<std::uint32_t>(id), message.bytes, 0, direction, message.placement != nullptr},
         message.channel);
-    if (is_taken_whole || !is_long(transport_, message)) return;
+    if (is_taken_whole || !is_long(transport_, message) || go_both_ways(s, message)) return;
     const std::size_t piece = transport_.piece_bytes(peer);
     message.pieces =
         std::make_unique<typename std::decay_t<decltype(message.pieces)>::element_type>(message.bytes, piece);
@@ -59,11 +60,14 @@ class Specs {
         message.pieces->channel);
   }
 
-  // Messages that share channels: all are noted first, and then added in the same order.
-
+  /// All messages are noted before the first is added.
   void note(const StatementProgram& s, const auto& message, Direction direction) {
+    bytes_[key(s, message, direction)] += message.bytes;
     if (is_short(message)) ++short_ones_[key(s, message, direction)];
   }
+
+  // Messages that share channels are added in the order in which they are noted.
+
   bool is_shared(const StatementProgram& s, const auto& message, Direction direction) const {
     return has_common_phases_ && is_short(message) && short_ones_.at(key(s, message, direction)) > 1;
   }
@@ -123,6 +127,15 @@ class Specs {
     return peer != transport_.rank() && message.bytes <= transport_.best_shared_bytes(peer) &&
            !is_long(transport_, message);
   }
+  /// Whether about as much goes the other way meanwhile: then both ranks pack and unpack at the same time, whole, and
+  /// neither must look after the other's pieces.
+  bool go_both_ways(const StatementProgram& s, const auto& message) const {
+    const auto there = bytes_.find(key(s, message, Direction::send)),
+               back = bytes_.find(key(s, message, Direction::receive));
+    if (!has_common_phases_ || there == bytes_.end() || back == bytes_.end()) return false;
+    const auto [less, more] = std::minmax(there->second, back->second);
+    return more <= fewest_both_ways * transport_.piece_bytes(static_cast<int>(message.world_rank)) && 2 * less >= more;
+  }
   Key key(const StatementProgram& s, const auto& message, Direction direction) const {
     return {phases_.at(s.statement), message.world_rank, direction};
   }
@@ -130,7 +143,8 @@ class Specs {
   const transport::Transport& transport_;
   bool has_common_phases_;
   std::map<int, std::size_t> phases_;  ///< by statement
-  std::map<Key, int> short_ones_;      ///< how many there are
+  std::map<Key, std::size_t> bytes_;
+  std::map<Key, int> short_ones_;  ///< how many there are
   std::map<Key, std::size_t> carriers_;
   std::vector<Wanted> specs_;
 };
