@@ -17,27 +17,32 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::vector<Json> exchange(transport::Transport& transport, const Json& mine, transport::Clock::time_point deadline) {
-  std::vector<Json> out;
-  for (const std::string& text :
-       transport.allgather(mine.dump(-1, ' ', false, Json::error_handler_t::replace), deadline))
-    out.push_back(Json::parse(text));
+/// By rank; ranks that say the same share one.
+using Parts = std::vector<std::shared_ptr<const Json>>;
+
+Parts exchange(transport::Transport& transport, const Json& mine, transport::Clock::time_point deadline) {
+  const std::vector<std::string> texts =
+      transport.allgather(mine.dump(-1, ' ', false, Json::error_handler_t::replace), deadline);
+  Parts out;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank)
+    out.push_back(rank > 0 && texts[rank] == texts[rank - 1] ? out.back()
+                                                             : std::make_shared<const Json>(Json::parse(texts[rank])));
   return out;
 }
 
-void throw_first_failure(const std::vector<Json>& parts, const std::exception_ptr& mine) {
+void throw_first_failure(const Parts& parts, const std::exception_ptr& mine) {
   if (mine) std::rethrow_exception(mine);
   for (std::size_t rank = 0; rank < parts.size(); ++rank)
-    if (const auto failure = decode_failure(parts[rank].at("failure").get<std::string>(), static_cast<int>(rank)))
+    if (const auto failure = decode_failure(parts[rank]->at("failure").get<std::string>(), static_cast<int>(rank)))
       std::rethrow_exception(failure);
 }
 
 /// Which statements are collective operations, from what each rank takes them for.
-void note_forms(Schedule& schedule, const std::vector<Json>& parts) {
+void note_forms(Schedule& schedule, const Parts& parts) {
   for (std::size_t k = 0; k < schedule.statements.size(); ++k) {
     std::vector<CollectiveCandidates> ranks;
-    for (const Json& part : parts) {
-      const Json& c = part.at("forms").at(k);
+    for (const auto& part : parts) {
+      const Json& c = part->at("forms").at(k);
       ranks.push_back(
           {c[0].get<std::uint32_t>(), c[1].get<std::int64_t>(), c[2].get<std::int64_t>(), c[3].get<bool>()});
     }
@@ -46,10 +51,10 @@ void note_forms(Schedule& schedule, const std::vector<Json>& parts) {
 }
 
 /// Which of this rank's messages their receivers take whole.
-void note_taken_whole(Schedule& schedule, const std::vector<Json>& parts) {
+void note_taken_whole(Schedule& schedule, const Parts& parts) {
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    if (!parts[rank].contains("whole")) continue;
-    for (const Json& w : parts[rank].at("whole")) {
+    if (!parts[rank]->contains("whole")) continue;
+    for (const Json& w : parts[rank]->at("whole")) {
       if (w[1].get<std::int64_t>() != schedule.rank) continue;
       StatementSchedule& s = schedule.statements[w[0].get<std::size_t>()];
       for (Message& m : s.sends)
@@ -82,11 +87,12 @@ std::vector<std::vector<Place>> agree(transport::Transport& transport, const std
   Json mine{{"failure", encode_failure(failure)}, {"facts", Json::array()}, {"places", Json::array()}};
   for (const Fact& f : facts) mine["facts"].push_back({f.what, f.value});
   for (const Place& p : places) mine["places"].push_back({p.color, p.key});
-  const std::vector<Json> parts = exchange(transport, mine, deadline);
+  const Parts parts = exchange(transport, mine, deadline);
   throw_first_failure(parts, failure);
-  const Json& first = parts[0].at("facts");
+  const Json& first = parts[0]->at("facts");
   for (std::size_t rank = 1; rank < parts.size(); ++rank) {
-    const Json& other = parts[rank].at("facts");
+    if (parts[rank] == parts[0]) continue;
+    const Json& other = parts[rank]->at("facts");
     for (std::size_t k = 0; k < std::min(first.size(), other.size()); ++k) {
       if (first[k] == other[k]) continue;
       const std::string what = first[k][0], a = first[k][1], b = other[k][1];
@@ -98,9 +104,9 @@ std::vector<std::vector<Place>> agree(transport::Transport& transport, const std
     }
   }
   std::vector<std::vector<Place>> out;
-  for (const Json& part : parts) {
+  for (const auto& part : parts) {
     out.emplace_back();
-    for (const Json& p : part.at("places")) out.back().push_back({p[0].get<std::int64_t>(), p[1].get<std::int64_t>()});
+    for (const Json& p : part->at("places")) out.back().push_back({p[0].get<std::int64_t>(), p[1].get<std::int64_t>()});
   }
   return out;
 }
@@ -127,23 +133,23 @@ void agree_on_messages(transport::Transport& transport, Schedule* schedule, cons
     }
   const bool has_phases = schedule && !failure && schedule->statements.size() > 1;
   if (has_phases) mine["phases"] = schedule->phases;
-  const std::vector<Json> parts = exchange(transport, mine, deadline);
+  const Parts parts = exchange(transport, mine, deadline);
   throw_first_failure(parts, failure);
   if (schedule) {
     note_forms(*schedule, parts);
     note_taken_whole(*schedule, parts);
   }
   if (schedule)  // a plan of one statement has one phase
-    schedule->has_common_phases = !has_phases || std::ranges::all_of(parts, [&](const Json& part) {
-      return part.at("phases") == mine["phases"];
+    schedule->has_common_phases = !has_phases || std::ranges::all_of(parts, [&](const auto& part) {
+      return part->at("phases") == mine["phases"];
     });
   struct Ends {
     std::int64_t sent = 0, received = 0;
     std::uint64_t sent_digest = 0, received_digest = 0;
   };
   std::map<std::tuple<int, std::int64_t, std::int64_t>, Ends> ends;
-  for (const Json& part : parts)
-    for (const Json& m : part.at("messages")) {
+  for (const auto& part : parts)
+    for (const Json& m : part->at("messages")) {
       Ends& e = ends[{m[0].get<int>(), m[1].get<std::int64_t>(), m[2].get<std::int64_t>()}];
       (m[3].get<bool>() ? e.sent : e.received) = m[4].get<std::int64_t>();
       (m[3].get<bool>() ? e.sent_digest : e.received_digest) = m[5].get<std::uint64_t>();
