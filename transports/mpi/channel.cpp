@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <exception>
 #include <utility>
 
 #include "transports/ends.hpp"
@@ -30,12 +29,6 @@ bool is_complete(World& world, MPI_Request* request) {
 
 std::size_t parts_of(const ChannelSpec& spec, std::size_t part_bytes) {
   return (spec.capacity_bytes + part_bytes - 1) / part_bytes;
-}
-
-/// Gives up a channel's memory when MPI has failed, and with it the means to end the requests that use it.
-void abandon(World& world, SlotMemory& memory) {
-  world.taint();
-  memory.leak();
 }
 
 void free_request(MPI_Request* request) {
@@ -301,7 +294,8 @@ Receiver::Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int ta
     }
   } catch (...) {
     world_->leave(this);
-    abandon(*world_, memory_);
+    world_->taint();
+    memory_.leak();  // requests that were started may use it
     throw;
   }
 }
@@ -321,28 +315,16 @@ void Receiver::close() {
   if (!unfinished.empty()) world_->adopt(std::move(unfinished), std::move(memory_));
 }
 
-/// What both destructors do: closes the end unless the world has done so, on the way to MPI_Finalize.
-template <class Close>
-void close_quietly(World& world, RequestHolder* holder, SlotMemory& memory, Close close) {
-  if (!world.is_open()) return;
-  world.leave(holder);
-  try {
-    close();
-  } catch (const std::exception&) {
-    abandon(world, memory);  // and nobody is there to be told
-  }
-}
-
 Sender::~Sender() {
-  close_quietly(*world_, this, memory_, [this] { close(); });
+  world_->end(this, [this] { memory_.leak(); });
 }
 
 ShortSender::~ShortSender() {
-  close_quietly(*world_, this, memory_, [this] { close(); });
+  world_->end(this, [this] { memory_.leak(); });
 }
 
 Receiver::~Receiver() {
-  close_quietly(*world_, this, memory_, [this] { close(); });
+  world_->end(this, [this] { memory_.leak(); });
 }
 
 }  // namespace

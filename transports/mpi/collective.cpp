@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <exception>
 #include <utility>
 
 namespace kplan::transport::mpi_backend {
@@ -195,14 +194,7 @@ void MpiCollective::close() {
 }
 
 MpiCollective::~MpiCollective() {
-  if (!world_->is_open()) return;
-  world_->leave(this);
-  try {
-    close();
-  } catch (const std::exception&) {
-    world_->taint();  // and nobody is there to be told
-    memory_.leak();
-  }
+  world_->end(this, [this] { memory_.leak(); });
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <exception>
 #include <utility>
 
 #include "transports/ends.hpp"
@@ -23,13 +22,7 @@ class PlacedRequest final : private RequestHolder {
     world_->enter(this);
   }
   ~PlacedRequest() {
-    if (!world_->is_open()) return;
-    world_->leave(this);
-    try {
-      close();
-    } catch (const std::exception&) {
-      world_->taint();  // and nobody is there to be told
-    }
+    world_->end(this, [] {});
   }
   PlacedRequest(const PlacedRequest&) = delete;
   PlacedRequest& operator=(const PlacedRequest&) = delete;

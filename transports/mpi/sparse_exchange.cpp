@@ -3,7 +3,6 @@
 // keeps those of one sender and tag in order.
 #include "transports/mpi/sparse_exchange.hpp"
 
-#include <exception>
 #include <utility>
 
 #include "transports/codes.hpp"
@@ -119,14 +118,7 @@ void MpiMail::close() {
 }
 
 MpiMail::~MpiMail() {
-  if (!world_->is_open()) return;
-  world_->leave(this);
-  try {
-    close();
-  } catch (const std::exception&) {
-    world_->taint();
-    inbox_.leak();  // and nobody is there to be told
-  }
+  world_->end(this, [this] { inbox_.leak(); });
 }
 
 }  // namespace

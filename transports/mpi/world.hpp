@@ -54,6 +54,19 @@ class World {
 
   void enter(RequestHolder* holder) { holders_.insert(holder); }
   void leave(RequestHolder* holder) { holders_.erase(holder); }
+  /// For a holder's destructor: closes it unless that was done on the way to MPI_Finalize. Where MPI fails, and nobody
+  /// is there to be told, calls give_up(), so that memory that requests may use outlives them.
+  template <class F>
+  void end(RequestHolder* holder, const F& give_up) noexcept {
+    if (!is_open()) return;
+    leave(holder);
+    try {
+      holder->close();
+    } catch (...) {
+      taint();
+      give_up();
+    }
+  }
 
   /// Worlds that one transport uses one after the other share theirs.
   const std::shared_ptr<InFlightList>& in_flight() const { return in_flight_; }
