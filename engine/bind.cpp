@@ -25,6 +25,10 @@ ScalarValue scalar_value(const Value& value, Scalar type, const std::string& pla
       return fail(to_text(v));
     return convert(v, type);
   }
+  if (const auto* u = std::get_if<std::uint64_t>(&value.scalar())) {
+    const ScalarValue v{Scalar::u64, {*u, 0}};
+    return type == Scalar::u64 || is_real(type) || is_complex(type) ? convert(v, type) : fail(fmt::format("{}", *u));
+  }
   if (const auto* d = std::get_if<double>(&value.scalar()))
     return is_real(type) || is_complex(type) ? convert(ScalarValue::real(*d), type)
                                              : fail(to_text(ScalarValue::real(*d)));

@@ -7,6 +7,7 @@
 #include "engine/agreement.hpp"
 #include "engine/executable_state.hpp"
 #include "engine/plan_cache.hpp"
+#include "jit/settings.hpp"
 
 namespace kplan {
 
@@ -115,6 +116,9 @@ Schedule Engine::State::make_schedule(const BoundPlan& bound, std::exception_ptr
 }
 
 Engine::Engine(std::shared_ptr<transport::Transport> transport) : state_(std::make_unique<State>()) {
+  if (!transport)
+    throw PlanError("KP-E009", "an engine needs a transport, and none was given; make one, with mpi_world() say");
+  (void)jit::settings();  // complains of what it cannot read
   state_->timeout = transport::timeout_from_environment();
   state_->transport = std::move(transport);
 }

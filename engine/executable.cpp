@@ -65,7 +65,8 @@ void Executable::State::bind(std::size_t b, std::span<std::byte> memory, Written
   if (runner.is_started())
     throw PlanError("KP-B023", fmt::format("plan {}: buffer `{}` cannot be bound during a run; wait() first",
                                            plan().name, buffer.name));
-  runner.bind(b, {memory.data(), memory.size(), written == Written::seldom});
+  static std::byte nothing{};  // no address would mean that nothing is bound
+  runner.bind(b, {memory.empty() ? &nothing : memory.data(), memory.size(), written == Written::seldom});
   is_checked = false;
 }
 
@@ -148,6 +149,18 @@ void Executable::bind_memory(std::string_view name, Scalar type, std::span<std::
                                buffer.type.is_record() ? "records" : name_of(buffer.type.scalar), name_of(type),
                                buffer.type.is_record() ? "; bind records with bind_bytes" : ""));
   state_->bind(b, memory, written);
+}
+
+void Executable::bind_constant(std::string_view name, Scalar type, std::span<const std::byte> memory) {
+  const std::size_t b = state_->find_buffer(name);
+  for (const Statement& s : state_->plan().statements)
+    for (const Reduction& r : s.reductions)
+      if (std::cmp_equal(r.place->id, b))
+        throw PlanError("KP-B028",
+                        fmt::format("plan {}: buffer `{}` is written by statement {}, and constant memory was "
+                                    "given; bind memory that may be written",
+                                    state_->plan().name, name, s.name));
+  bind_memory(name, type, {const_cast<std::byte*>(memory.data()), memory.size()}, Written::often);
 }
 
 void Executable::bind_bytes(std::string_view name, std::span<std::byte> memory, Written written) {

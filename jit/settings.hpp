@@ -8,6 +8,7 @@ struct Settings {
   bool always_waits = false;  ///< wait: every compile waits until its kernels are compiled
 };
 
+/// Throws PlanError KP-E010 where the variable is none of its values.
 const Settings& settings();
 
 }  // namespace kplan::jit

@@ -41,7 +41,9 @@ class Interpreter {
             static_cast<std::size_t>(states_[r].layouts[b].extent) * plan.buffers[b].type.size_bytes)
           throw InternalError("KP-I002",
                               "the reference interpreter was given memory of another size than the layout's");
-        states_[r].contents.push_back(world[r].buffers[b].data());
+        static const std::byte nothing{};  // a null pointer would mean that the contents are unknown
+        const auto& bytes = world[r].buffers[b];
+        states_[r].contents.push_back(bytes.empty() ? &nothing : bytes.data());
       }
     }
   }

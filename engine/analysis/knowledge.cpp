@@ -25,7 +25,7 @@ class Inference {
       if (e.kind == ExprKind::parameter) return !plan_.parameters[index(e)].is_uniform;
       return e.kind == ExprKind::element && !plan_.buffers[index(e)].is_uniform;
     };
-    each_deciding([&](const Expr& e, const std::string& where) { note(e, where, is_private, out); });
+    each_deciding([&](const Expr& e, const auto& where) { note(e, where, is_private, out); });
     // How many elements travel is decided by the evaluator's side of each reduction.
     for (const Reduction& r : s_.reductions) {
       const Expr& counted = s_.is_pull ? *r.place : *r.value;
@@ -38,38 +38,44 @@ class Inference {
 
   Finding find_varying() const {
     Finding out;
-    const auto is_varying = [&](const Expr& e) {
-      if (e.kind == ExprKind::parameter) return plan_.parameters[index(e)].is_varying;
-      return e.kind == ExprKind::element && plan_.buffers[index(e)].is_varying;
-    };
-    each_deciding([&](const Expr& e, const std::string& where) { note(e, where, is_varying, out); });
-    for (const Reduction& r : s_.reductions)
-      for (const Expr* side : {r.place.get(), r.value.get()})
-        visit(*side, [&](const Expr& e) {
-          for (const Subscript& sub : e.subscripts)
-            for (const auto* part : {&sub.lo, &sub.hi, &sub.step})
-              if (*part) note(**part, fmt::format("a subscript of `{}`", e.name), is_varying, out);
-        });
+    each_of_pattern([&](const Expr& e, const auto& where) {
+      note(
+          e, where, [&](const Expr& x) { return is_varying(x); }, out);
+    });
+    return out;
+  }
+  VaryingNames varying_names() const {
+    VaryingNames out;
+    each_of_pattern([&](const Expr& e, const auto&) {
+      visit(e, [&](const Expr& x) {
+        if (is_varying(x)) (x.kind == ExprKind::parameter ? out.parameters : out.buffers).insert(x.id);
+      });
+    });
     return out;
   }
 
  private:
   static std::size_t index(const Expr& e) { return static_cast<std::size_t>(e.id); }
+  bool is_varying(const Expr& e) const {
+    if (e.kind == ExprKind::parameter) return plan_.parameters[index(e)].is_varying;
+    return e.kind == ExprKind::element && plan_.buffers[index(e)].is_varying;
+  }
   std::string name_of_node(const Expr& e) const {
     return e.kind == ExprKind::parameter ? plan_.parameters[index(e)].name : plan_.buffers[index(e)].name;
   }
 
-  template <class Is>
-  void note(const Expr& e, const std::string& where, const Is& is, Finding& out) const {
+  /// `where` gives the words for it.
+  template <class Where, class Is>
+  void note(const Expr& e, const Where& where, const Is& is, Finding& out) const {
     visit(e, [&](const Expr& x) {
-      if (out.name.empty() && is(x)) out = {where, name_of_node(x)};
+      if (out.name.empty() && is(x)) out = {where(), name_of_node(x)};
     });
   }
 
   /// A slice's bounds, and for whole dimensions the buffer's shape.
   template <class Is>
   void note_count(const Expr& e, const Is& is, Finding& out) const {
-    const std::string where = fmt::format("the number of elements of `{}`", e.name);
+    const auto where = [&] { return fmt::format("the number of elements of `{}`", e.name); };
     const Buffer& buffer = plan_.buffers[index(e)];
     for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
       const Subscript* sub = e.subscripts.empty() ? nullptr : &e.subscripts[d];
@@ -81,23 +87,38 @@ class Inference {
     }
   }
 
-  /// Calls f(expression, word) for the where-list and the ranks.
-  void each_deciding(const std::function<void(const Expr&, const std::string&)>& f) const {
+  /// Calls f(expression, where) for the where-list and the ranks; where() gives the words for it.
+  template <class F>
+  void each_deciding(const F& f) const {
     const auto text = [&](Span span) { return s_.text.text.substr(span.begin, span.end - span.begin); };
     for (const Clause& c : s_.clauses) {
-      const std::string where = fmt::format("the {} `{}`",
-                                            c.kind == ClauseKind::filter    ? "filter"
-                                            : c.kind == ClauseKind::binding ? "binding"
-                                                                            : "generator",
-                                            text(c.span));
+      const auto where = [&] {
+        return fmt::format("the {} `{}`",
+                           c.kind == ClauseKind::filter    ? "filter"
+                           : c.kind == ClauseKind::binding ? "binding"
+                                                           : "generator",
+                           text(c.span));
+      };
       for (const auto* e : {&c.expression, &c.set.first, &c.set.last, &c.set.step, &c.set.buffer})
         if (*e) f(**e, where);
       for (const auto& e : c.set.elements) f(*e, where);
     }
     for (const Reduction& r : s_.reductions) {
-      f(*r.sender, fmt::format("the sender `{}`", text(r.sender->span)));
-      f(*r.receiver, fmt::format("the receiver `{}`", text(r.receiver->span)));
+      f(*r.sender, [&] { return fmt::format("the sender `{}`", text(r.sender->span)); });
+      f(*r.receiver, [&] { return fmt::format("the receiver `{}`", text(r.receiver->span)); });
     }
+  }
+  /// The same, and for subscripts: all that decides which elements move.
+  template <class F>
+  void each_of_pattern(const F& f) const {
+    each_deciding(f);
+    for (const Reduction& r : s_.reductions)
+      for (const Expr* side : {r.place.get(), r.value.get()})
+        visit(*side, [&](const Expr& e) {
+          for (const Subscript& sub : e.subscripts)
+            for (const auto* part : {&sub.lo, &sub.hi, &sub.step})
+              if (*part) f(**part, [&] { return fmt::format("a subscript of `{}`", e.name); });
+        });
   }
 
   const PlanModel& plan_;
@@ -105,6 +126,8 @@ class Inference {
 };
 
 }  // namespace
+
+VaryingNames varying_names(const PlanModel& plan, const Statement& s) { return Inference(plan, s).varying_names(); }
 
 Knowledge infer_knowledge(const PlanModel& plan, const Statement& s) {
   const Inference inference(plan, s);

@@ -2,6 +2,7 @@
 // Who can work out a statement's pattern (language.md section 6; Kanor section 3), inferred from which names are
 // uniform, private, fixed and varying. Needs no values and is the same on every rank.
 
+#include <set>
 #include <string>
 
 #include "plans/model.hpp"
@@ -17,5 +18,11 @@ struct Knowledge {
 
 /// Throws PlanError KP-A020 when the plan claims global knowledge of a pattern that depends on private data.
 Knowledge infer_knowledge(const PlanModel& plan, const Statement& s);
+
+/// The varying parameters and buffers that decide which elements move.
+struct VaryingNames {
+  std::set<int> parameters, buffers;
+};
+VaryingNames varying_names(const PlanModel& plan, const Statement& s);
 
 }  // namespace kplan

@@ -129,9 +129,10 @@ Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operato
 }
 
 StatementProgram make_statement_program(const BoundPlan& bound, const StatementSchedule& schedule,
-                                        const NativeOperators& operators) {
+                                        const NativeOperators& operators, Reuse reuse) {
   SpecTable table;
-  LoweredStatement lowered = lower_statement(bound, schedule, table, Literals::innermost);
+  LoweredStatement lowered =
+      lower_statement(bound, schedule, table, reuse == Reuse::kernels ? Literals::innermost : Literals::extents);
   return ready_statement(bound, schedule, std::move(lowered), table,
                          jit::Compiler::instance().compile(table.specs(), jit::Wait::not_at_all), operators);
 }

@@ -72,9 +72,11 @@ struct Program {
 /// PlanError KP-B030 for an operator that is not registered.
 Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operators, jit::Wait wait);
 
-/// The same for one statement of a varying pattern, for one run, which does not wait for kernels to be compiled.
+/// What of a varying statement's program later runs use again: the whole, or its kernels, for another pattern.
+enum class Reuse : std::uint8_t { program, kernels };
+/// The same for one statement of a varying pattern, which does not wait for kernels to be compiled.
 StatementProgram make_statement_program(const BoundPlan& bound, const StatementSchedule& schedule,
-                                        const NativeOperators& operators);
+                                        const NativeOperators& operators, Reuse reuse);
 
 /// The call that applies a reduction to single elements, for ReadyCall::run_listed: entries of its list are numbers of
 /// elements in the place's buffer. For operators of plans.

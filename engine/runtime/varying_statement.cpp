@@ -16,6 +16,9 @@ namespace kplan {
 namespace {
 
 constexpr std::size_t alignment_bytes = 16;
+/// What is remembered of patterns, before all of them are forgotten.
+constexpr std::size_t most_remembered = 1024;
+constexpr std::int64_t most_remembered_elements = std::int64_t{1} << 22;
 
 struct Header {
   std::uint64_t is_failure = 0;
@@ -67,6 +70,9 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
       is_told_(is_told(infer_knowledge(*bound.model, statement_))),
       first_(transport.open_exchange(deadline)) {
   const PlanModel& plan = *bound.model;
+  const VaryingNames names = varying_names(plan, statement_);
+  remembers_ = !is_told_ && names.buffers.empty();
+  key_parameters_.assign(names.parameters.begin(), names.parameters.end());
   if (is_pull_told()) second_ = transport.open_exchange(deadline);
   if (transport.tells_faster())
     for (int r = 0; r < size_; ++r)
@@ -104,14 +110,53 @@ std::uint64_t VaryingStatement::hash_of_uniform(const BoundPlan& bound) const {
 }
 
 std::int64_t VaryingStatement::number_of(std::int64_t world_rank) const {
-  const auto& members = bound_->members;
+  const auto& members = now_->bound->members;
   return members ? std::ranges::find(*members, world_rank) - members->begin() : world_rank;
+}
+
+/// Whether the pattern is known; then now_ is it.
+bool VaryingStatement::recall(const RankState& state) {
+  if (!remembers_) return false;
+  key_.clear();
+  for (const int p : key_parameters_) {
+    const ScalarValue& value = state.parameters[static_cast<std::size_t>(p)];
+    key_.insert(key_.end(), {value.bits[0], value.bits[1]});
+  }
+  const auto known = remembered_.find(key_);
+  if (known == remembered_.end()) return false;
+  now_ = &known->second;
+  for (std::optional<StatementProgram>* program : {&now_->sending, &now_->receiving}) {
+    if (!*program) continue;
+    for (ReadyCall& call : (*program)->staging) call.set_varying(state.parameters);
+    for (OutgoingMessage& m : (*program)->outgoing)
+      for (ReadyCall& call : m.calls) call.set_varying(state.parameters);
+    for (IncomingMessage& m : (*program)->incoming)
+      for (ReadyCall& call : m.calls) call.set_varying(state.parameters);
+  }
+  return true;
+}
+
+/// Keeps the pattern just found for runs with the same parameters.
+void VaryingStatement::remember() {
+  if (!remembers_) return;
+  const StatementSchedule& s = now_->schedule;
+  std::int64_t elements = 1;
+  for (const auto* messages : {&s.sends, &s.receives, &s.local_send})
+    for (const Message& m : *messages) elements += m.element_count;
+  if (elements > most_remembered_elements) return;
+  if (remembered_.size() >= most_remembered || remembered_elements_ + elements > most_remembered_elements) {
+    remembered_.clear();
+    remembered_elements_ = 0;
+  }
+  remembered_elements_ += elements;
+  now_ = &(remembered_[key_] = std::exchange(found_, {}));
 }
 
 void VaryingStatement::begin(const RunContext& context) {
   failure_ = nullptr;
   draft_.reset();
-  bound_.reset();
+  now_ = &found_;
+  is_known_ = false;
   arrived_.clear();
   letters_.clear();
   asked_.clear();
@@ -121,9 +166,11 @@ void VaryingStatement::begin(const RunContext& context) {
     uniform_hash_ = hash_of_uniform(context.bound);
     if (rows_) {
       outgoing_.clear();
+      found_.bound.reset();
       rows_->send(context.bound.state, context.memory, uniform_hash_, *first_, outgoing_);
     } else {
-      begin_draft(context);
+      is_known_ = recall(context.bound.state);
+      if (!is_known_) begin_draft(context);
       send_first(context);
     }
   } catch (const std::exception&) {
@@ -138,18 +185,27 @@ void VaryingStatement::begin(const RunContext& context) {
 }
 
 void VaryingStatement::begin_draft(const RunContext& context) {
+  found_.bound.reset();
   draft_ = draft_statement(context.bound, number_);
-  bound_ = draft_->bound;
-  schedule_ = draft_->schedule;
+  found_.bound = draft_->bound;
+  found_.schedule = draft_->schedule;
 }
 
 void VaryingStatement::send_first(const RunContext& context) {
-  if (schedule_.size == 0) return;
-  if (!is_told_) schedule_ = finish_statement(std::move(*draft_), {});
-  else if (!statement_.is_pull) schedule_.sends = sent_messages(*draft_), schedule_.values = draft_->pattern.values;
+  if (now_->schedule.size == 0) return;
+  if (!is_told_) {
+    if (!is_known_) {
+      found_.schedule = finish_statement(std::move(*draft_), {});
+      draft_.reset();
+      remember();
+    }
+    return pack(context, letters_);
+  }
+  StatementSchedule& schedule = found_.schedule;
+  if (!statement_.is_pull) schedule.sends = sent_messages(*draft_), schedule.values = draft_->pattern.values;
   for (const Notice& notice : draft_->notices) {
-    if (notice.peer == schedule_.rank) continue;
-    const std::int64_t to = schedule_.world_rank_of(notice.peer);
+    if (notice.peer == schedule.rank) continue;
+    const std::int64_t to = schedule.world_rank_of(notice.peer);
     Letter& letter = letters_[to];
     set_header(letter, {});
     append_notice(static_cast<int>(number_), notice, letter);
@@ -159,17 +215,19 @@ void VaryingStatement::send_first(const RunContext& context) {
     if (is_pull_told()) asked_.push_back(static_cast<int>(to));
   }
   std::ranges::sort(asked_);
-  if (!is_pull_told()) pack(context, sending_, letters_);
+  if (!is_pull_told()) pack(context, letters_);
 }
 
-/// Adds schedule_'s messages to the letters.
-void VaryingStatement::pack(const RunContext& context, StatementProgram& program,
-                            std::map<std::int64_t, Letter>& letters) {
-  StatementSchedule outgoing = schedule_;
-  outgoing.receives.clear();
-  outgoing.local_send.clear();
-  outgoing.local_receive.clear();
-  program = make_statement_program(*bound_, outgoing, context.operators);
+/// Adds the pattern's messages to the letters.
+void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Letter>& letters) {
+  if (!is_known_ || !now_->sending) {
+    StatementSchedule outgoing = now_->schedule;
+    outgoing.receives.clear();
+    outgoing.local_send.clear();
+    outgoing.local_receive.clear();
+    now_->sending = make_statement_program(*now_->bound, outgoing, context.operators, reuse());
+  }
+  StatementProgram& program = *now_->sending;
   for (std::size_t k = 0; k < program.outgoing.size(); ++k) {
     OutgoingMessage& m = program.outgoing[k];
     Letter& letter = letters[m.world_rank];
@@ -178,8 +236,8 @@ void VaryingStatement::pack(const RunContext& context, StatementProgram& program
     set_header(letter, header);
     letter.resize((letter.size() + alignment_bytes - 1) / alignment_bytes * alignment_bytes);
     header.payload_offset_bytes = letter.size();
-    header.element_count = outgoing.sends[k].element_count;
-    header.digest = outgoing.sends[k].digest;
+    header.element_count = now_->schedule.sends[k].element_count;
+    header.digest = now_->schedule.sends[k].digest;
     letter.resize(letter.size() + m.bytes);
     set_header(letter, header);
     for (ReadyCall& call : m.calls)
@@ -241,7 +299,7 @@ void VaryingStatement::take_first(const RunContext& context) {
         note(failure_in(letter.bytes, letter.from));
         continue;
       }
-      if (!bound_ && !rows_) continue;  // failed here, or this rank has no part: nothing can be made of it
+      if (!now_->bound && !rows_) continue;  // failed here, or this rank has no part: nothing can be made of it
       if ((is_rows ? RowStatement::uniform_hash_in(letter.bytes) : header.uniform_hash) != uniform_hash_)
         throw PlanError("KP-A002", fmt::format("plan {}, statement {}: uniform varying values differ between rank {} "
                                                "and rank {}; set them alike on all ranks",
@@ -262,7 +320,7 @@ void VaryingStatement::take_first(const RunContext& context) {
     }
     if (failure_) return;
     if (rows_) return take_rows(context);
-    if (schedule_.size == 0) return;
+    if (now_->schedule.size == 0) return;
     if (!is_told_) {
       compare_ends();
       return make_receiving(context);
@@ -277,16 +335,18 @@ void VaryingStatement::take_first(const RunContext& context) {
 }
 
 void VaryingStatement::finish_told(const RunContext& context, std::vector<Notice> told) {
-  schedule_ = finish_statement(std::move(*draft_), std::move(told));
+  found_.schedule = finish_statement(std::move(*draft_), std::move(told));
   make_receiving(context);
 }
 
 void VaryingStatement::make_receiving(const RunContext& context) {
-  StatementSchedule incoming = schedule_;
-  incoming.sends.clear();
-  receiving_ = make_statement_program(*bound_, incoming, context.operators);
-  for (ReadyCall& call : receiving_.staging)
-    if (call(context.memory, receiving_.staged.data()) != 0)
+  if (!is_known_ || !now_->receiving) {
+    StatementSchedule incoming = now_->schedule;
+    incoming.sends.clear();
+    now_->receiving = make_statement_program(*now_->bound, incoming, context.operators, reuse());
+  }
+  for (ReadyCall& call : now_->receiving->staging)
+    if (call(context.memory, now_->receiving->staged.data()) != 0)
       context.note_zero_divisor(static_cast<int>(number_), call, true);
 }
 
@@ -295,7 +355,7 @@ void VaryingStatement::take_rows(const RunContext& context) {
   if (is_by_rows_ || came_.empty()) return;
   begin_draft(context);
   for (const RowStatement::Came& came : came_)
-    if (came.from != schedule_.rank) arrived_[came.from].payload = rows_->payload(came.letter);
+    if (came.from != found_.schedule.rank) arrived_[came.from].payload = rows_->payload(came.letter);
   finish_told(context, rows_->notices(came_));
 }
 
@@ -308,7 +368,7 @@ void VaryingStatement::reply(const RunContext& context) {
   try {
     if (failure_) std::rethrow_exception(failure_);
     for (const std::int64_t to : requesters) set_header(letters_[to], {});
-    if (schedule_.size > 0) pack(context, sending_, letters_);
+    if (found_.schedule.size > 0) pack(context, letters_);
   } catch (const std::exception&) {
     note(std::current_exception());
     letters_.clear();
@@ -340,20 +400,21 @@ void VaryingStatement::compare_ends() const {
     if (sent == expected && (sent == 0 || it->second.digest == mine->digest)) return;
     const std::string what =
         sent != expected
-            ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", schedule_.world_rank_of(peer), sent,
-                          rank_, expected)
+            ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", now_->schedule.world_rank_of(peer),
+                          sent, rank_, expected)
             : fmt::format(
                   "rank {} and rank {} disagree about the where-bound values, or the lengths of the slices, of "
                   "the {} elements between them",
-                  schedule_.world_rank_of(peer), rank_, sent);
-    throw error_in(*bound_->model, statement_, statement_.reductions[0].span, "KP-A003",
+                  now_->schedule.world_rank_of(peer), rank_, sent);
+    throw error_in(*now_->bound->model, statement_, statement_.reductions[0].span, "KP-A003",
                    fmt::format("statement {}: {}; {}", statement_.name, what,
                                statement_.claimed ? "the claim of corresponding knowledge is wrong"
                                                   : "the sizes of its slices must match"));
   };
-  for (const Message& m : schedule_.receives) expect(&m, m.peer);
+  for (const Message& m : now_->schedule.receives) expect(&m, m.peer);
   for (const auto& [peer, arrived] : arrived_)
-    if (std::ranges::find(schedule_.receives, peer, &Message::peer) == schedule_.receives.end()) expect(nullptr, peer);
+    if (std::ranges::find(now_->schedule.receives, peer, &Message::peer) == now_->schedule.receives.end())
+      expect(nullptr, peer);
 }
 
 void VaryingStatement::apply(const RunContext& context) {
@@ -362,12 +423,12 @@ void VaryingStatement::apply(const RunContext& context) {
     return rows_->apply(context.memory, [&](const ReadyCall& call) {
       context.note_zero_divisor(static_cast<int>(number_), call, false);
     });
-  if (!bound_ || schedule_.size == 0) return;
-  for (IncomingMessage& m : receiving_.incoming) {
-    std::byte* message = m.is_local ? receiving_.staged.data() : nullptr;
+  if (!now_->bound || now_->schedule.size == 0) return;
+  for (IncomingMessage& m : now_->receiving->incoming) {
+    std::byte* message = m.is_local ? now_->receiving->staged.data() : nullptr;
     // Kernels that unpack only read the message.
     if (!m.is_local) message = const_cast<std::byte*>(arrived_[m.peer].payload.data());
-    const bool is_direct = m.is_local && receiving_.staging.empty();
+    const bool is_direct = m.is_local && now_->receiving->staging.empty();
     for (ReadyCall& call : m.calls)
       if (call(context.memory, message) != 0) context.note_zero_divisor(static_cast<int>(number_), call, is_direct);
   }

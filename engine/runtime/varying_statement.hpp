@@ -47,7 +47,17 @@ class VaryingStatement {
   using Letter = std::vector<std::byte>;
   enum class Stage { asking, moving, done };
 
+  /// What a pattern comes to on this rank.
+  struct Pattern {
+    std::optional<BoundPlan> bound;  ///< as the statement's group sees it
+    StatementSchedule schedule;
+    std::optional<StatementProgram> sending, receiving;
+  };
+
   std::uint64_t hash_of_uniform(const BoundPlan& bound) const;
+  Reuse reuse() const { return now_ == &found_ ? Reuse::kernels : Reuse::program; }
+  bool recall(const RankState& state);
+  void remember();
   void begin_draft(const RunContext& context);
   void send_first(const RunContext& context);
   void take_first(const RunContext& context);
@@ -56,7 +66,7 @@ class VaryingStatement {
   void make_receiving(const RunContext& context);
   void reply(const RunContext& context);
   void take_replies();
-  void pack(const RunContext& context, StatementProgram& program, std::map<std::int64_t, Letter>& letters);
+  void pack(const RunContext& context, std::map<std::int64_t, Letter>& letters);
   void begin_exchange(transport::SparseExchange& exchange, std::map<std::int64_t, Letter>& letters,
                       const std::vector<int>* sources);
   void begin_first();
@@ -77,12 +87,19 @@ class VaryingStatement {
   std::vector<int> told_;  ///< all other ranks, where each is told in every exchange; empty where receivers find out
   std::unique_ptr<RowStatement> rows_;  ///< null where the statement goes the general way
 
+  // Where both ends know a pattern from parameters alone, those met before are remembered by their values.
+  bool remembers_ = false;
+  std::vector<int> key_parameters_;
+  std::vector<std::uint64_t> key_;
+  std::map<std::vector<std::uint64_t>, Pattern> remembered_;
+  std::int64_t remembered_elements_ = 0;
+  Pattern found_;  ///< at this run; kept until the next has its kernels: it keeps the code
+
   // Of the run in progress.
   Stage stage_ = Stage::done;
   std::optional<StatementDraft> draft_;
-  std::optional<BoundPlan> bound_;  ///< as the statement's group sees it
-  StatementSchedule schedule_;
-  StatementProgram sending_, receiving_;  ///< kept until the next run has its kernels: they keep the code
+  Pattern* now_ = &found_;
+  bool is_known_ = false;  ///< from an earlier run
   std::map<std::int64_t, Letter> letters_;
   std::vector<transport::OutgoingLetter> outgoing_;
   /// What has come for this rank, by number in the group.

@@ -26,7 +26,7 @@ std::string zero_divisor_environment(const BoundPlan& bound, const std::vector<B
       try {
         for (context.position = 0; context.position < count; ++context.position) evaluate(*r.value, context);
       } catch (const EvaluationFault&) {
-        out = " when " + environment_text(s, variables, static_cast<int>(variables.size()));
+        if (!variables.empty()) out = " when " + environment_text(s, variables, static_cast<int>(variables.size()));
         return false;
       }
       return true;

@@ -1,4 +1,5 @@
 // The engine as a program uses it: ranks as threads.
+#include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
@@ -291,3 +292,69 @@ TEST_CASE("a rank that ends early is an error on those that wait for it, at once
                  "plan p, statement s: rank 0 waits for 32 bytes from rank 1; rank 1 has ended in run 0 [KP-T002]"));
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }
+
+TEST_CASE("values are numbers and arrays, nothing that turns into one by chance") {
+  STATIC_REQUIRE_FALSE(std::is_constructible_v<Value, const char*>);
+  STATIC_REQUIRE_FALSE(std::is_constructible_v<Value, double*>);
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "parameters": {"large": "u64", "small": "i64"}, "buffers": {"a": {"type": "u64", "shape": [1]}},
+    "statements": [{"communicate": "a[0]@rank <<= large@rank"}]})");
+  const std::uint64_t large = UINT64_MAX - 255;
+  transport::run_local(1, [&](std::shared_ptr<transport::Transport> transport) {
+    Engine engine(transport);
+    Executable e = engine.compile(plan, {{"large", large}, {"small", 1}});
+    std::uint64_t a = 0;
+    e.bind("a", a);
+    e.run();
+    CHECK(a == large);
+    CHECK_THROWS_WITH(engine.compile(plan, {{"large", 1}, {"small", large}}),
+                      Catch::Contains("18446744073709551360 was given for `small`, which is i64"));
+  });
+}
+
+TEST_CASE("buffers that are only read are bound to constant memory, and any array will do") {
+  transport::run_local(1, [](std::shared_ptr<transport::Transport> transport) {
+    Engine engine(transport);
+    Executable e = engine.compile(Plan::parse(
+        R"({"kplan": 1, "name": "p", "buffers": {"a": {"type": "f64", "shape": [3]}, "b": {"type": "f64", "shape": [3]}},
+    "statements": [{"name": "copy", "communicate": "a@rank <<= b@rank"}]})"));
+    const std::vector<double> b{1, 2, 3};
+    std::array<double, 3> a{};
+    e.bind("a", a);
+    e.bind("b", b);
+    e.run();
+    CHECK(a == std::array<double, 3>{1, 2, 3});
+    double plain[3] = {4, 5, 6};
+    e.bind("b", plain);
+    e.run();
+    CHECK(a[2] == 6);
+    e.bind("b", std::span<const double>(b));
+    e.run();
+    CHECK(a[2] == 3);
+    CHECK_THROWS_WITH(e.bind("a", b), Catch::Contains("written by statement copy") && Catch::Contains("KP-B028"));
+  });
+}
+
+TEST_CASE("a set that is an empty buffer has no values") {
+  for (const char* time : {"fixed", "varying"})
+    transport::run_local(2, [&](std::shared_ptr<transport::Transport> transport) {
+      Engine engine(transport);
+      const std::string text =
+          std::string(
+              R"({"kplan": 1, "name": "p", "parameters": {"m": {"type": "i64", "scope": "private"}}, "buffers": {"a": {"type": "f64", "shape": [4]},
+    "b": {"type": "f64", "shape": ["size", 4]}, "who": {"type": "i32", "shape": ["m"], "time": ")") +
+          time + R"("}}, "statements": [{"communicate": "b[me, p]@p <<= a[p]@me where me = rank, p in who"}]})";
+      const std::vector<std::int32_t> who(static_cast<std::size_t>(engine.rank()), 0);  // of rank 0: nobody
+      Values values{{"m", engine.rank()}};
+      if (std::string(time) == "fixed") values.emplace_back("who", who);
+      Executable e = engine.compile(Plan::parse(text), values);
+      std::vector<double> a(4, 7.0 + engine.rank()), b(8);
+      e.bind("a", a);
+      e.bind("b", b);
+      if (std::string(time) == "varying") e.bind("who", who);
+      e.run();
+      if (b[4] != (engine.rank() == 0 ? 8.0 : 0.0)) FAIL("rank " << engine.rank() << ": " << b[4]);
+    });
+}
+
+TEST_CASE("an engine needs a transport") { CHECK_THROWS_WITH(Engine(nullptr), Catch::Contains("KP-E009")); }

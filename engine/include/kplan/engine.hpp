@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <memory>
 #include <new>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,10 +26,14 @@ class Value {
  public:
   Value(bool v) : scalar_(v) {}  // NOLINT: values are given as they are
   template <class T>
-  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Value(T v)
-      : scalar_(static_cast<std::int64_t>(v)) {}  // NOLINT
-  Value(double v) : scalar_(v) {}                 // NOLINT
-  Value(std::complex<double> v) : scalar_(v) {}   // NOLINT
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Value(T v) {  // NOLINT
+    if (std::in_range<std::int64_t>(v)) scalar_ = static_cast<std::int64_t>(v);
+    else scalar_ = static_cast<std::uint64_t>(v);
+  }
+  template <class T>
+  Value(T* array) = delete;        // a pointer says nothing of its length: give a std::span or a std::vector
+  Value(double v) : scalar_(v) {}  // NOLINT
+  Value(std::complex<double> v) : scalar_(v) {}  // NOLINT
   template <class T>
   Value(std::span<T> v) : array_type_(scalar_of<T>), is_array_(true) {  // NOLINT
     const auto* p = reinterpret_cast<const std::byte*>(v.data());
@@ -47,14 +52,16 @@ class Value {
 
   bool is_array() const { return is_array_; }
   bool is_records() const { return is_records_; }
-  const std::variant<bool, std::int64_t, double, std::complex<double>>& scalar() const { return scalar_; }
+  /// An integer is a std::uint64_t only where it is no std::int64_t.
+  using Number = std::variant<bool, std::int64_t, double, std::complex<double>, std::uint64_t>;
+  const Number& scalar() const { return scalar_; }
   Scalar array_type() const { return array_type_; }
   std::span<const std::byte> bytes() const { return bytes_ ? *bytes_ : std::span<const std::byte>(); }
   /// The same, for who keeps them; null for a number.
   std::shared_ptr<const std::vector<std::byte>> shared_bytes() const { return bytes_; }
 
  private:
-  std::variant<bool, std::int64_t, double, std::complex<double>> scalar_ = std::int64_t{0};
+  Number scalar_ = std::int64_t{0};
   Scalar array_type_ = Scalar::i64;
   bool is_array_ = false, is_records_ = false;
   std::shared_ptr<const std::vector<std::byte>> bytes_;
@@ -124,14 +131,18 @@ class Executable {
   /// Binds a buffer to the program's memory, row-major (or as the plan's strides say), from its first element. Buffers
   /// that a statement writes must not overlap others. Cheap; local; binds anew at any time between runs.
   /// Throws PlanError KP-B02x: no such buffer, another element type, another size (the message says which is needed).
-  template <class T>
-  void bind(std::string_view buffer, std::span<T> memory) {
-    static_assert(!std::is_const_v<T>, "kplan: buffers are bound to memory that may be written");
-    bind_memory(buffer, scalar_of<T>, std::as_writable_bytes(memory), Written::often);
+  /// `memory`: a vector, an array, a span. Constant memory is for buffers that no statement writes: else KP-B028.
+  template <std::ranges::contiguous_range R>
+  requires std::ranges::sized_range<R> && std::ranges::borrowed_range<R>
+  void bind(std::string_view buffer, R&& memory) {
+    const std::span elements(std::ranges::data(memory), std::ranges::size(memory));
+    using T = typename decltype(elements)::element_type;
+    if constexpr (std::is_const_v<T>) bind_constant(buffer, scalar_of<std::remove_const_t<T>>, std::as_bytes(elements));
+    else bind_memory(buffer, scalar_of<T>, std::as_writable_bytes(elements), Written::often);
   }
   template <class T>
-  void bind(std::string_view buffer, std::vector<T>& memory) {
-    bind(buffer, std::span<T>(memory));
+  void bind(std::string_view buffer, SharedArray<T>& memory) {
+    bind(buffer, std::as_const(memory));
   }
   template <class T>
   void bind(std::string_view buffer, const SharedArray<T>& memory) {
@@ -172,6 +183,7 @@ class Executable {
   struct State;
   explicit Executable(std::unique_ptr<State> state);
   void bind_memory(std::string_view buffer, Scalar type, std::span<std::byte> memory, Written written);
+  void bind_constant(std::string_view buffer, Scalar type, std::span<const std::byte> memory);
   std::unique_ptr<State> state_;
 };
 
