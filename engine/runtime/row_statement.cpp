@@ -1,8 +1,8 @@
 // How it works: a letter is a header, for each reduction the number of its rows and their words column by column (the
 // variables that the place uses, then the number of elements where it can be other than one), as 32-bit words where
-// they fit, and then the values as the general way has them. Places are all worked out, and those assigned found to be
-// distinct, before the first is written. What is wrong is not told here: the general way, taken once more from the
-// start, finds the same and says where.
+// they fit, and then, of a push, the values as the general way has them; answers to a pull are these alone. Places are
+// all worked out, and those assigned found to be distinct, before the first is written. What is wrong is not told here:
+// the general way, taken once more from the start, finds the same and says where.
 #include "engine/runtime/row_statement.hpp"
 
 #include <algorithm>
@@ -36,7 +36,8 @@ ExprPtr plain_value(const PlanModel& plan, const Statement& s, const Reduction& 
   const bool is_integral = !r.value->record && (is_integer(r.value->type) || r.value->type == Scalar::boolean) &&
                            r.value->type == r.value_type.scalar;
   if (r.value->kind != ExprKind::element && is_integral && !contains(*r.value, has_element)) return r.value;
-  const ExprPtr value = r.value->kind == ExprKind::element ? r.value : with_bindings(r.value, s);
+  // Only the end that evaluates bindings can put them into the value.
+  const ExprPtr value = r.value->kind == ExprKind::element || s.is_pull ? r.value : with_bindings(r.value, s);
   if (value->kind != ExprKind::element || !names_runs(plan, *value)) return nullptr;
   const bool is_one = std::ranges::none_of(value->subscripts, &Subscript::is_slice) && !value->subscripts.empty();
   return is_one || value->element_bytes == r.value_type.size_bytes ? value : nullptr;
@@ -49,7 +50,7 @@ bool is_one_element(const PlanModel& plan, const Expr& e) {
 }
 
 bool is_plain(const PlanModel& plan, const Statement& s) {
-  if (s.is_pull || s.is_fresh || !is_told(infer_knowledge(plan, s)) || !hangs_on_contents(s)) return false;
+  if (s.is_fresh || !is_told(infer_knowledge(plan, s)) || !hangs_on_contents(s)) return false;
   for (const Variable& v : s.variables)
     if (!is_integer(v.type) && v.type != Scalar::boolean) return false;
   for (std::size_t k = 0; k < s.reductions.size(); ++k) {
@@ -81,14 +82,17 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number)
     Part& part = parts_.emplace_back();
     part.reduction = &r;
     part.told = told_variables(s_, r);
-    part.value = plain_value(*bound_.model, s_, r);
-    part.has_counts = !is_one_element(*bound_.model, *part.value);
+    part.near.expression = plain_value(*bound_.model, s_, r);
+    part.far.expression = r.place;
+    if (s_.is_pull) std::swap(part.near, part.far);
+    part.has_counts = !is_one_element(*bound_.model, *part.near.expression);
     part.value_bytes = r.value_type.size_bytes;
     part.sent.resize(part.told.size() + (part.has_counts ? 1 : 0));
     using Form = ColumnProgram::Form;
-    const Form form = !part.is_element() ? Form::integers : part.has_counts ? Form::runs : Form::elements;
-    part.find_values = enumeration_.columns().program(*part.value, form);
-    part.find_places = enumeration_.columns().program(*r.place, Form::runs);
+    for (End* end : {&part.near, &part.far}) {
+      const Form of_element = end == &part.far || part.has_counts ? Form::runs : Form::elements;
+      end->program = enumeration_.columns().program(*end->expression, end->is_element() ? of_element : Form::integers);
+    }
     if (!r.is_assign || r.value_type != r.place_type)
       part.update = make_listed_update(bound_, number, static_cast<int>(k));
   }
@@ -112,17 +116,20 @@ std::int64_t RowStatement::number_of(std::int64_t world_rank) const {
   return members ? std::ranges::find(*members, world_rank) - members->begin() : world_rank;
 }
 
+void RowStatement::End::scale(std::int64_t* firsts, std::size_t count) const {
+  if (!is_element()) return;
+  const auto bytes = static_cast<std::int64_t>(expression->element_bytes),
+             offset = static_cast<std::int64_t>(expression->field_offset_bytes);
+  for (std::size_t row = 0; row < count; ++row) firsts[row] = firsts[row] * bytes + offset;
+}
+
 void RowStatement::add(Part& part, const Block& block, const std::int64_t* peers) {
   const std::size_t count = block.count, before = part.rows;
   const auto more = [&](Column& column) { return room_in(column, before + count) + before; };
   std::copy_n(peers, count, more(part.peers));
   std::int64_t* const firsts = more(part.firsts);
-  enumeration_.columns().run(*part.find_values, block, firsts, part.has_counts ? more(part.sent.back()) : nullptr);
-  if (part.is_element()) {
-    const auto bytes = static_cast<std::int64_t>(part.value->element_bytes),
-               offset = static_cast<std::int64_t>(part.value->field_offset_bytes);
-    for (std::size_t row = 0; row < count; ++row) firsts[row] = firsts[row] * bytes + offset;
-  }
+  enumeration_.columns().run(*part.near.program, block, firsts, part.has_counts ? more(part.sent.back()) : nullptr);
+  part.near.scale(firsts, count);
   for (std::size_t w = 0; w < part.told.size(); ++w)
     std::copy_n(block.words[static_cast<std::size_t>(part.told[w])].begin(), count, more(part.sent[w]));
   part.rows += count;
@@ -167,7 +174,7 @@ std::size_t RowStatement::lay_out(Share& share) const {
     at += cursor.rows * parts_[k].sent.size() * (cursor.is_wide ? 8 : 4);
   }
   at = aligned(at);
-  for (std::size_t k = 0; k < parts_.size(); ++k) {
+  for (std::size_t k = 0; k < parts_.size() && !s_.is_pull; ++k) {
     Cursor& cursor = share.cursors[k];
     if (cursor.elements == 0) continue;
     cursor.values_offset = at = aligned(at);
@@ -222,7 +229,8 @@ void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& 
 void RowStatement::fill(const std::vector<BoundMemory>& memory) {
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const Part& part = parts_[k];
-    const std::byte* base = part.is_element() ? memory[static_cast<std::size_t>(part.value->id)].base : nullptr;
+    const std::byte* base =
+        part.near.is_element() ? memory[static_cast<std::size_t>(part.near.buffer())].base : nullptr;
     for (std::size_t row = 0; row < part.rows; ++row) {
       Cursor& to =
           shares_[static_cast<std::size_t>(share_numbers_[static_cast<std::size_t>(part.peers[row])])].cursors[k];
@@ -237,19 +245,21 @@ void RowStatement::fill(const std::vector<BoundMemory>& memory) {
       };
       for (std::size_t c = 0; c < part.sent.size(); ++c) write(c, part.sent[c][row]);
       ++to.at;
-      copy_values(part, row, to, base);
+      if (!s_.is_pull)
+        to.values = copy_values(base, part.firsts[row], part.count_of(row) * part.value_bytes, to.values);
     }
   }
 }
 
-void RowStatement::copy_values(const Part& part, std::size_t row, Cursor& to, const std::byte* base) const {
-  const std::size_t bytes = part.count_of(row) * part.value_bytes;
+/// Returns where the next ones go. `base` null: `first` is the value, an integer.
+inline std::byte* RowStatement::copy_values(const std::byte* base, std::int64_t first, std::size_t bytes,
+                                            std::byte* to) {
   // An integer's low bytes are its value in every type of its size.
-  const std::byte* from = base ? base + part.firsts[row] : reinterpret_cast<const std::byte*>(&part.firsts[row]);
-  if (bytes == 8) std::memcpy(to.values, from, 8);
-  else if (bytes == 4) std::memcpy(to.values, from, 4);
-  else if (bytes > 0) std::memcpy(to.values, from, bytes);
-  to.values += bytes;
+  const std::byte* from = base ? base + first : reinterpret_cast<const std::byte*>(&first);
+  if (bytes == 8) std::memcpy(to, from, 8);
+  else if (bytes == 4) std::memcpy(to, from, 4);
+  else if (bytes > 0) std::memcpy(to, from, bytes);
+  return to + bytes;
 }
 
 /// Where the words of each reduction lie; returns where the values begin.
@@ -266,7 +276,8 @@ const std::byte* RowStatement::read_tables(std::span<const std::byte> letter, st
     table.words = letter.data() + at;
     const std::size_t row_bytes = parts_[k].sent.size() * (table.is_wide ? 8 : 4);
     if (row_bytes > 0 && table.rows > (letter.size() - at) / row_bytes) fail_damaged();
-    if (!parts_[k].has_counts && table.rows > letter.size() / parts_[k].value_bytes) fail_damaged();
+    if (!s_.is_pull && !parts_[k].has_counts && table.rows > letter.size() / parts_[k].value_bytes) fail_damaged();
+    if (row_bytes == 0 && std::cmp_greater(table.rows, most_message_elements)) fail_damaged();
     at += table.rows * row_bytes;
   }
   if (aligned(at) > aligned(letter.size())) fail_damaged();
@@ -281,21 +292,75 @@ bool RowStatement::take(std::vector<Came>& letters) {
   }
   for (Part& part : parts_) {
     part.segments.clear();
-    part.placed_rows = 0;
+    part.come_rows = 0;
   }
   for (const Came& came : letters) {
     const std::byte* const values = read_tables(came.letter, tables_);
     auto at = static_cast<std::size_t>(values - came.letter.data());
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       Part& part = parts_[k];
-      const std::size_t first = part.placed_rows;
-      if (!place_rows(part, tables_[k])) return false;
-      Segment segment{tables_[k].rows, tables_[k].rows, nullptr};
+      Segment segment{tables_[k].rows, tables_[k].rows, part.come_rows, nullptr};
+      if (!locate_rows(part, tables_[k])) return false;
       if (part.has_counts) {
         segment.elements = 0;
-        for (std::size_t row = first; row < part.placed_rows; ++row)
-          segment.elements += static_cast<std::size_t>(part.place_counts[row]);
+        for (std::size_t row = segment.first_row; row < part.come_rows; ++row)
+          segment.elements += static_cast<std::size_t>(part.come_counts[row]);
       }
+      if (segment.elements > 0 && !s_.is_pull) {
+        at = aligned(at);
+        const std::size_t bytes = segment.elements * part.value_bytes;
+        if (at > came.letter.size() || bytes > came.letter.size() - at) fail_damaged();
+        segment.values = came.letter.data() + at;
+        at += bytes;
+      }
+      part.segments.push_back(segment);
+    }
+  }
+  return s_.is_pull || can_be_applied();
+}
+
+bool RowStatement::can_be_applied() {
+  return std::ranges::all_of(
+      parts_, [this](const Part& p) { return can_be_listed(p) && (!p.reduction->is_assign || are_distinct(p)); });
+}
+
+std::size_t RowStatement::answer_bytes(std::size_t n) const {
+  std::size_t at = 0;
+  for (const Part& part : parts_)
+    if (const std::size_t elements = part.segments[n].elements; elements > 0)
+      at = aligned(at) + elements * part.value_bytes;
+  return at;
+}
+
+void RowStatement::answer(std::size_t n, const std::vector<BoundMemory>& memory, std::byte* to) const {
+  std::byte* at = to;
+  for (const Part& part : parts_) {
+    const Segment& segment = part.segments[n];
+    if (segment.elements == 0) continue;
+    at = to + aligned(static_cast<std::size_t>(at - to));
+    const std::byte* const base =
+        part.far.is_element() ? memory[static_cast<std::size_t>(part.far.buffer())].base : nullptr;
+    for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row)
+      at = copy_values(base, part.come_firsts[row], static_cast<std::size_t>(part.come_counts[row]) * part.value_bytes,
+                       at);
+  }
+}
+
+bool RowStatement::take_answers(std::vector<Came>& answers) {
+  std::ranges::sort(answers, {}, &Came::from);
+  for (Part& part : parts_) {
+    part.segments.clear();
+    part.come_rows = 0;
+  }
+  for (const Came& came : answers) {
+    const std::int32_t number = share_numbers_[static_cast<std::size_t>(came.from)];
+    if (number < 0) fail_damaged();
+    std::size_t at = 0;
+    for (std::size_t k = 0; k < parts_.size(); ++k) {
+      Part& part = parts_[k];
+      const Cursor& asked = shares_[static_cast<std::size_t>(number)].cursors[k];
+      Segment segment{asked.rows, asked.elements, part.come_rows, nullptr};
+      part.come_rows += asked.rows;
       if (segment.elements > 0) {
         at = aligned(at);
         const std::size_t bytes = segment.elements * part.value_bytes;
@@ -306,33 +371,48 @@ bool RowStatement::take(std::vector<Came>& letters) {
       part.segments.push_back(segment);
     }
   }
-  return std::ranges::all_of(
-      parts_, [this](const Part& p) { return can_be_listed(p) && (!p.reduction->is_assign || are_distinct(p)); });
+  if (answers.size() != share_count_) fail_damaged();
+  // The rows that were asked for, sender by sender.
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    Part& part = parts_[k];
+    std::int64_t *const firsts = room_in(part.come_firsts, part.come_rows), *const counts = room_in(part.come_counts,
+                                                                                                    part.come_rows);
+    for (std::size_t n = 0; n < answers.size(); ++n)
+      shares_[static_cast<std::size_t>(share_numbers_[static_cast<std::size_t>(answers[n].from)])].cursors[k].at =
+          part.segments[n].first_row;
+    for (std::size_t row = 0; row < part.rows; ++row) {
+      Cursor& to =
+          shares_[static_cast<std::size_t>(share_numbers_[static_cast<std::size_t>(part.peers[row])])].cursors[k];
+      firsts[to.at] = part.firsts[row];
+      counts[to.at] = static_cast<std::int64_t>(part.count_of(row));
+      ++to.at;
+    }
+  }
+  return can_be_applied();
 }
 
-/// Adds the places of the rows; false where one is outside its buffer or has not as many elements as were sent.
-bool RowStatement::place_rows(Part& part, const Table& table) {
-  const auto bytes = static_cast<std::int64_t>(part.reduction->place->element_bytes),
-             offset = static_cast<std::int64_t>(part.reduction->place->field_offset_bytes);
+/// Adds where the elements of the rows are here; false where one is outside its buffer or has not as many elements as
+/// at the other end.
+bool RowStatement::locate_rows(Part& part, const Table& table) {
   for (std::size_t first = 0; first < table.rows; first += block_.count) {
     block_.count = std::min(Block::most_rows, table.rows - first);
     for (std::size_t w = 0; w < part.told.size(); ++w) {
       std::int64_t* const words = room_in(block_.words[static_cast<std::size_t>(part.told[w])], block_.count);
       for (std::size_t row = 0; row < block_.count; ++row) words[row] = table.at(w, first + row);
     }
-    const std::size_t before = part.placed_rows;
-    std::int64_t *const firsts = room_in(part.place_firsts, before + block_.count) + before,
-                        *const counts = room_in(part.place_counts, before + block_.count) + before;
+    const std::size_t before = part.come_rows;
+    std::int64_t *const firsts = room_in(part.come_firsts, before + block_.count) + before,
+                        *const counts = room_in(part.come_counts, before + block_.count) + before;
+    if (!part.far.is_element()) std::fill_n(counts, block_.count, 1);
     try {
-      enumeration_.columns().run(*part.find_places, block_, firsts, counts);
+      enumeration_.columns().run(*part.far.program, block_, firsts, part.far.is_element() ? counts : nullptr);
     } catch (const BlockFault&) {
       return false;
     }
-    for (std::size_t row = 0; row < block_.count; ++row) {
+    for (std::size_t row = 0; row < block_.count; ++row)
       if (counts[row] != (part.has_counts ? table.at(part.told.size(), first + row) : 1)) return false;
-      firsts[row] = firsts[row] * bytes + offset;
-    }
-    part.placed_rows += block_.count;
+    part.far.scale(firsts, block_.count);
+    part.come_rows += block_.count;
   }
   return true;
 }
@@ -345,13 +425,13 @@ bool RowStatement::can_be_listed(const Part& part) const {
 
 bool RowStatement::are_distinct(const Part& part) {
   const auto element = static_cast<std::int64_t>(part.reduction->place->element_bytes);
-  const std::size_t rows = part.placed_rows;
+  const std::size_t rows = part.come_rows;
   bool is_ascending = true;
   std::int64_t lowest = INT64_MAX, end = INT64_MIN;
   for (std::size_t row = 0; row < rows; ++row) {
-    const std::int64_t count = part.place_counts[row];
+    const std::int64_t count = part.come_counts[row];
     if (count == 0) continue;
-    const std::int64_t first = part.place_firsts[row] / element;
+    const std::int64_t first = part.come_firsts[row] / element;
     is_ascending = is_ascending && first >= end;
     lowest = std::min(lowest, first);
     end = std::max(end, first + count);
@@ -359,8 +439,8 @@ bool RowStatement::are_distinct(const Part& part) {
   if (is_ascending) return true;
   marks_.assign(static_cast<std::size_t>(end - lowest + 63) / 64, 0);
   for (std::size_t row = 0; row < rows; ++row) {
-    const std::int64_t first = part.place_firsts[row] / element - lowest;
-    for (std::int64_t k = first; k < first + part.place_counts[row]; ++k) {
+    const std::int64_t first = part.come_firsts[row] / element - lowest;
+    for (std::int64_t k = first; k < first + part.come_counts[row]; ++k) {
       std::uint64_t& mark = marks_[static_cast<std::size_t>(k) / 64];
       const std::uint64_t bit = std::uint64_t{1} << (k % 64);
       if ((mark & bit) != 0) return false;
@@ -412,8 +492,8 @@ void RowStatement::apply(const std::vector<BoundMemory>& memory, const std::func
     for (const Segment& segment : part.segments) {
       listed_.clear();
       for (const std::size_t end = row + segment.rows; row < end; ++row) {
-        const std::int64_t first = part.place_firsts[row] / element;
-        for (std::int64_t k = first; k < first + part.place_counts[row]; ++k)
+        const std::int64_t first = part.come_firsts[row] / element;
+        for (std::int64_t k = first; k < first + part.come_counts[row]; ++k)
           listed_.push_back(static_cast<jit::ListEntry>(k));
       }
       // Kernels that unpack only read the message.
@@ -428,8 +508,8 @@ void RowStatement::apply_copies(const Part& part, std::byte* base) const {
   for (const Segment& segment : part.segments) {
     const std::byte* from = segment.values;
     for (const std::size_t end = row + segment.rows; row < end; ++row) {
-      std::byte* const to = base + part.place_firsts[row];
-      const std::size_t bytes = static_cast<std::size_t>(part.place_counts[row]) * part.value_bytes;
+      std::byte* const to = base + part.come_firsts[row];
+      const std::size_t bytes = static_cast<std::size_t>(part.come_counts[row]) * part.value_bytes;
       if (bytes == 8) std::memcpy(to, from, 8);
       else if (bytes == 4) std::memcpy(to, from, 4);
       else if (bytes > 0) std::memcpy(to, from, bytes);

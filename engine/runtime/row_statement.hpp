@@ -1,7 +1,8 @@
 #pragma once
-// Runs of a push statement whose pattern only senders know, without a schedule: the sender's environments are rows,
-// whose elements are copied into letters one row after the other; their receivers work out the places of the rows that
-// have come and write them in the same order. For statements of plain form, see of().
+// Runs of a statement whose pattern only one end knows, without a schedule. That end's environments are rows. Of a
+// push, the sender copies the elements of its rows into letters, one row after the other; their receivers work out the
+// places of the rows that have come and write them in the same order. Of a pull, the receiver asks for rows, and is
+// answered with their values in the same order. For statements of plain form, see of().
 
 #include <cstring>
 #include <memory>
@@ -26,55 +27,75 @@ class RowStatement {
   static bool is_rows(std::span<const std::byte> letter);
   static std::uint64_t uniform_hash_in(std::span<const std::byte> letter);
 
-  /// Enumerates what this rank sends and makes the letters, but for its own share; they lie in the exchange's memory or
-  /// in this object's until the next run. `state`: with the values of this run. Throws what draft_statement would.
+  /// Enumerates what this rank sends, or asks for, and makes the letters, but for its own share; they lie in the
+  /// exchange's memory or in this object's until the next run. `state`: with the values of this run. Throws what
+  /// draft_statement would.
   void send(const RankState& state, const std::vector<BoundMemory>& memory, std::uint64_t uniform_hash,
             transport::SparseExchange& exchange, std::vector<transport::OutgoingLetter>& letters);
 
   bool has_own() const { return !own_.empty(); }
+  std::int64_t rank() const { return bound_.state.rank; }  ///< in the statement's group, as all numbers of ranks here
   std::int64_t number_of(std::int64_t world_rank) const;
+  std::int64_t world_rank_of(std::int64_t number) const { return bound_.world_rank_of(number); }
 
   /// One letter, from a number of the group.
   struct Came {
     std::int64_t from = 0;
     std::span<const std::byte> letter;
   };
-  /// Adds this rank's share to the letters that have come (by ascending world rank), and works out where all of them
-  /// go. False where something is wrong with the pattern: see notices().
+  /// Adds this rank's share to the letters that have come (by ascending world rank), and works out where the elements
+  /// of all of them are here. False where something is wrong with the pattern: see notices().
   bool take(std::vector<Came>& letters);
+
+  /// Of a pull, after take(): the bytes of the answer to letter number n, and their values. `to`: so many bytes.
+  std::size_t answer_bytes(std::size_t n) const;
+  void answer(std::size_t n, const std::vector<BoundMemory>& memory, std::byte* to) const;
+  /// Of a pull: the answers that have come, in any order; from this rank to itself too. False where something is wrong.
+  bool take_answers(std::vector<Came>& answers);
+
   /// What the letters tell, without the own one: for finish_statement, which finds out what is wrong.
   std::vector<Notice> notices(std::span<const Came> letters) const;
   /// The values in a letter, as a StatementSchedule has them.
   std::span<const std::byte> payload(std::span<const std::byte> letter) const;
 
-  /// Writes what has come. Calls note(call) where a divisor is zero.
+  /// Writes what has come, after take() of a push or take_answers(). Calls note(call) where a divisor is zero.
   void apply(const std::vector<BoundMemory>& memory, const std::function<void(const ReadyCall&)>& note);
 
  private:
   /// The rows of one reduction that have come in one letter.
   struct Segment {
     std::size_t rows = 0, elements = 0;
+    std::size_t first_row = 0;
     const std::byte* values = nullptr;
+  };
+  /// What one end of a reduction evaluates: the place, an element, or an integer.
+  struct End {
+    ExprPtr expression;
+    std::optional<ColumnProgram> program;
+
+    bool is_element() const { return expression->kind == ExprKind::element; }
+    int buffer() const { return expression->id; }
+    /// From numbers of elements to bytes in their buffer.
+    void scale(std::int64_t* firsts, std::size_t count) const;
   };
   /// One reduction.
   struct Part {
     const Reduction* reduction = nullptr;
-    std::vector<int> told;    ///< variables that the place uses
-    ExprPtr value;            ///< an element, or an integer
+    std::vector<int> told;    ///< variables that the other end uses
+    End near, far;            ///< of the end that knows the pattern, of the other
     bool has_counts = false;  ///< a row may have more or fewer elements than one
     std::size_t value_bytes = 0;
     std::optional<ReadyCall> update;  ///< null: values are copied
-    std::optional<ColumnProgram> find_values, find_places;
 
-    std::size_t rows = 0;      ///< to send
-    Column peers, firsts;      ///< receivers; bytes in the value's buffer, or the value
+    std::size_t rows = 0;      ///< of this end's environments
+    Column peers, firsts;      ///< the other ends; bytes in the buffer, or the integer
     std::vector<Column> sent;  ///< columns of the letter: words by told variable, counts where there are any
 
-    std::vector<Segment> segments;  ///< that have come, by sender
-    std::size_t placed_rows = 0;
-    Column place_firsts, place_counts;  ///< bytes in the place's buffer
-    bool is_element() const { return value->kind == ExprKind::element; }
-    /// The elements of a row to send.
+    // What has come: rows that were told to this end; then, of a pull, the rows that it asked for, by sender.
+    std::vector<Segment> segments;  ///< by letter
+    std::size_t come_rows = 0;
+    Column come_firsts, come_counts;  ///< as `firsts`
+    /// The elements of a row of this end.
     std::size_t count_of(std::size_t row) const { return has_counts ? static_cast<std::size_t>(sent.back()[row]) : 1; }
   };
   /// Where the next row of a reduction goes in a letter.
@@ -112,9 +133,10 @@ class RowStatement {
   std::size_t lay_out(Share& share) const;
   void begin(Share& share, std::uint64_t uniform_hash, std::byte* letter) const;
   void fill(const std::vector<BoundMemory>& memory);
-  void copy_values(const Part& part, std::size_t row, Cursor& to, const std::byte* base) const;
+  static std::byte* copy_values(const std::byte* base, std::int64_t first, std::size_t bytes, std::byte* to);
   const std::byte* read_tables(std::span<const std::byte> letter, std::vector<Table>& tables) const;
-  bool place_rows(Part& part, const Table& table);
+  bool locate_rows(Part& part, const Table& table);
+  bool can_be_applied();
   bool can_be_listed(const Part& part) const;
   bool are_distinct(const Part& part);
   void apply_copies(const Part& part, std::byte* base) const;

@@ -180,8 +180,14 @@ void VaryingStatement::begin(const RunContext& context) {
     for (int r = 0; r < size_; ++r)
       if (r != rank_) letters_[r] = failure_letter(failure_);
   }
-  if (rows_ && !failure_) begin_first();
-  else begin_exchange(*first_, letters_, nullptr);
+  if (rows_ && !failure_) {
+    if (is_pull_told())
+      for (const transport::OutgoingLetter& letter : outgoing_) asked_.push_back(letter.to);
+    std::ranges::sort(asked_);
+    begin_first();
+  } else {
+    begin_exchange(*first_, letters_, nullptr);
+  }
 }
 
 void VaryingStatement::begin_draft(const RunContext& context) {
@@ -282,7 +288,7 @@ bool VaryingStatement::advance(const RunContext& context) {
   }
   if (stage_ == Stage::moving) {
     if (!second_->is_complete()) return false;
-    take_replies();
+    take_replies(context);
     stage_ = Stage::done;
   }
   return true;
@@ -351,11 +357,18 @@ void VaryingStatement::make_receiving(const RunContext& context) {
 }
 
 void VaryingStatement::take_rows(const RunContext& context) {
-  if (!came_.empty() || rows_->has_own()) is_by_rows_ = rows_->take(came_);
+  if (statement_.is_pull || !came_.empty() || rows_->has_own()) is_by_rows_ = rows_->take(came_);
   if (is_by_rows_ || came_.empty()) return;
+  if (!statement_.is_pull)
+    for (const RowStatement::Came& came : came_)
+      if (came.from != rows_->rank()) arrived_[came.from].payload = rows_->payload(came.letter);
+  go_general_way(context);
+}
+
+/// Once more from the start, with what others have told: finds out what is wrong.
+void VaryingStatement::go_general_way(const RunContext& context) {
+  is_by_rows_ = false;
   begin_draft(context);
-  for (const RowStatement::Came& came : came_)
-    if (came.from != found_.schedule.rank) arrived_[came.from].payload = rows_->payload(came.letter);
   finish_told(context, rows_->notices(came_));
 }
 
@@ -364,9 +377,11 @@ void VaryingStatement::reply(const RunContext& context) {
   letters_.clear();
   std::vector<std::int64_t> requesters;
   for (const transport::ReceivedLetter& letter : first_->received())
-    if (!letter.bytes.empty() && header_of(letter.bytes).is_failure == 0) requesters.push_back(letter.from);
+    if (!letter.bytes.empty() && (RowStatement::is_rows(letter.bytes) || header_of(letter.bytes).is_failure == 0))
+      requesters.push_back(letter.from);
   try {
     if (failure_) std::rethrow_exception(failure_);
+    if (is_by_rows_) return reply_by_rows(context);
     for (const std::int64_t to : requesters) set_header(letters_[to], {});
     if (found_.schedule.size > 0) pack(context, letters_);
   } catch (const std::exception&) {
@@ -377,15 +392,46 @@ void VaryingStatement::reply(const RunContext& context) {
   begin_exchange(*second_, letters_, &asked_);
 }
 
-void VaryingStatement::take_replies() {
+/// The same with the values of the rows that were asked for, those of this rank's own apart.
+void VaryingStatement::reply_by_rows(const RunContext& context) {
+  outgoing_.clear();
+  if (answers_.size() < came_.size()) answers_.resize(came_.size());
+  for (std::size_t n = 0; n < came_.size(); ++n) {
+    const std::size_t bytes = sizeof(Header) + rows_->answer_bytes(n);
+    const bool is_own = came_[n].from == rows_->rank();
+    const auto to = static_cast<int>(rows_->world_rank_of(came_[n].from));
+    std::byte* letter = is_own ? nullptr : second_->room(to, bytes);
+    if (!letter) {
+      if (answers_[n].size() < bytes) answers_[n].resize(bytes);
+      letter = answers_[n].data();
+    }
+    Header header;
+    header.payload_offset_bytes = sizeof header;
+    std::memcpy(letter, &header, sizeof header);
+    rows_->answer(n, context.memory, letter + sizeof header);
+    if (is_own) own_answer_ = {letter + sizeof header, bytes - sizeof header};
+    else outgoing_.push_back({to, {letter, bytes}});
+  }
+  second_->begin(outgoing_, asked_);
+}
+
+void VaryingStatement::take_replies(const RunContext& context) {
   arrived_.clear();
   try {
     for (const transport::ReceivedLetter& letter : second_->received()) {
       const Header header = header_of(letter.bytes);
-      if (header.is_failure != 0) note(failure_in(letter.bytes, letter.from));
-      else if (!failure_ && header.payload_offset_bytes > 0)
-        arrived_[number_of(letter.from)].payload = letter.bytes.subspan(header.payload_offset_bytes);
+      if (header.is_failure != 0) {
+        note(failure_in(letter.bytes, letter.from));
+      } else if (!failure_) {
+        Arrived& arrived = arrived_[rows_ ? rows_->number_of(letter.from) : number_of(letter.from)];
+        if (header.payload_offset_bytes > 0) arrived.payload = letter.bytes.subspan(header.payload_offset_bytes);
+      }
     }
+    if (failure_ || !is_by_rows_) return;
+    std::vector<RowStatement::Came> answers;
+    for (const auto& [from, arrived] : arrived_) answers.push_back({from, arrived.payload});
+    if (rows_->has_own()) answers.push_back({rows_->rank(), own_answer_});
+    if (!rows_->take_answers(answers)) go_general_way(context);
   } catch (const std::exception&) {
     note(std::current_exception());
   }

@@ -64,8 +64,10 @@ class VaryingStatement {
   void take_rows(const RunContext& context);
   void finish_told(const RunContext& context, std::vector<Notice> told);
   void make_receiving(const RunContext& context);
+  void go_general_way(const RunContext& context);
   void reply(const RunContext& context);
-  void take_replies();
+  void reply_by_rows(const RunContext& context);
+  void take_replies(const RunContext& context);
   void pack(const RunContext& context, std::map<std::int64_t, Letter>& letters);
   void begin_exchange(transport::SparseExchange& exchange, std::map<std::int64_t, Letter>& letters,
                       const std::vector<int>* sources);
@@ -113,6 +115,8 @@ class VaryingStatement {
   std::vector<RowStatement::Came> came_;  ///< letters of rows
   bool is_by_rows_ = false;               ///< what has come is applied row by row
   std::vector<int> asked_;                ///< world ranks that have been asked for values
+  std::vector<Letter> answers_;           ///< by letter of came_, where the exchange has no room for it
+  std::span<const std::byte> own_answer_;
   std::uint64_t uniform_hash_ = 0;
   std::exception_ptr failure_;
 };
