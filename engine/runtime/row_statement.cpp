@@ -135,60 +135,56 @@ void RowStatement::add(Part& part, const Block& block, const std::int64_t* peers
   part.rows += count;
 }
 
-RowStatement::Share& RowStatement::share_of(std::int64_t peer) {
-  std::int32_t& number = share_numbers_[static_cast<std::size_t>(peer)];
-  if (number < 0) {
-    number = static_cast<std::int32_t>(share_count_++);
-    if (share_count_ > shares_.size()) shares_.emplace_back();
-    Share& share = shares_[static_cast<std::size_t>(number)];
-    share.peer = peer;
-    share.cursors.resize(parts_.size());
-    for (Cursor& cursor : share.cursors) cursor = {};
+void RowStatement::add_share(std::int64_t peer) {
+  share_numbers_[static_cast<std::size_t>(peer)] = static_cast<std::int32_t>(sharers_.size());
+  sharers_.push_back(peer);
+  for (Part& part : parts_) {
+    if (part.cursors.size() < sharers_.size()) part.cursors.emplace_back();
+    part.cursors[sharers_.size() - 1] = {};
   }
-  return shares_[static_cast<std::size_t>(number)];
 }
 
 void RowStatement::count_shares() {
-  for (std::size_t k = 0; k < share_count_; ++k) share_numbers_[static_cast<std::size_t>(shares_[k].peer)] = -1;
-  share_count_ = 0;
-  for (std::size_t k = 0; k < parts_.size(); ++k) {
-    const Part& part = parts_[k];
-    bool is_wide = false;
-    for (const Column& words : part.sent)
-      for (std::size_t row = 0; row < part.rows; ++row) is_wide |= words[row] != static_cast<std::int32_t>(words[row]);
+  for (const std::int64_t peer : sharers_) share_numbers_[static_cast<std::size_t>(peer)] = -1;
+  sharers_.clear();
+  for (Part& part : parts_) {
     for (std::size_t row = 0; row < part.rows; ++row) {
-      Cursor& cursor = share_of(part.peers[row]).cursors[k];
-      cursor.is_wide = is_wide;
+      Cursor& cursor = part.cursors[share_of(part.peers[row])];
       ++cursor.rows;
       cursor.elements += part.count_of(row);
     }
+    bool is_wide = false;
+    for (const Column& words : part.sent)
+      for (std::size_t row = 0; row < part.rows; ++row) is_wide |= words[row] != static_cast<std::int32_t>(words[row]);
+    for (Cursor& cursor : part.cursors) cursor.is_wide = is_wide;
   }
 }
 
 /// Where the parts of a share's letter will lie; returns its size.
-std::size_t RowStatement::lay_out(Share& share) const {
+std::size_t RowStatement::lay_out(std::size_t share) {
   std::size_t at = sizeof(RowHeader) + 8 * parts_.size();
-  for (std::size_t k = 0; k < parts_.size(); ++k) {
-    Cursor& cursor = share.cursors[k];
+  for (Part& part : parts_) {
+    Cursor& cursor = part.cursors[share];
     cursor.words_offset = at;
-    at += cursor.rows * parts_[k].sent.size() * (cursor.is_wide ? 8 : 4);
+    at += cursor.rows * part.sent.size() * (cursor.is_wide ? 8 : 4);
   }
   at = aligned(at);
-  for (std::size_t k = 0; k < parts_.size() && !s_.is_pull; ++k) {
-    Cursor& cursor = share.cursors[k];
+  if (s_.is_pull) return at;
+  for (Part& part : parts_) {
+    Cursor& cursor = part.cursors[share];
     if (cursor.elements == 0) continue;
     cursor.values_offset = at = aligned(at);
-    at += cursor.elements * parts_[k].value_bytes;
+    at += cursor.elements * part.value_bytes;
   }
   return at;
 }
 
 /// Writes what stands before the rows, and puts the cursors to their beginning.
-void RowStatement::begin(Share& share, std::uint64_t uniform_hash, std::byte* letter) const {
+void RowStatement::begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter) {
   const RowHeader header{rows_form, uniform_hash};
   std::memcpy(letter, &header, sizeof header);
   for (std::size_t k = 0; k < parts_.size(); ++k) {
-    Cursor& cursor = share.cursors[k];
+    Cursor& cursor = parts_[k].cursors[share];
     const std::uint64_t head = 2 * cursor.rows + (cursor.is_wide ? 1 : 0);
     std::memcpy(letter + sizeof header + 8 * k, &head, sizeof head);
     cursor.words = letter + cursor.words_offset;
@@ -207,19 +203,18 @@ void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& 
   enumeration_.each_decided(
       [this](std::size_t k, const Block& block, const std::int64_t* peers) { add(parts_[k], block, peers); });
   count_shares();
-  if (memories_.size() < share_count_) memories_.resize(share_count_);
+  if (memories_.size() < sharers_.size()) memories_.resize(sharers_.size());
   own_ = {};
-  for (std::size_t k = 0; k < share_count_; ++k) {
-    Share& share = shares_[k];
-    const std::size_t bytes = lay_out(share);
-    const bool is_own = share.peer == bound_.state.rank;
-    const auto to = static_cast<int>(bound_.world_rank_of(share.peer));
+  for (std::size_t k = 0; k < sharers_.size(); ++k) {
+    const std::size_t bytes = lay_out(k);
+    const bool is_own = sharers_[k] == bound_.state.rank;
+    const auto to = static_cast<int>(bound_.world_rank_of(sharers_[k]));
     std::byte* letter = is_own ? nullptr : exchange.room(to, bytes);
     if (!letter) {
       if (memories_[k].size() < bytes) memories_[k].resize(bytes);
       letter = memories_[k].data();
     }
-    begin(share, uniform_hash, letter);
+    begin(k, uniform_hash, letter);
     if (is_own) own_ = {letter, bytes};
     else letters.push_back({to, {letter, bytes}});
   }
@@ -227,13 +222,11 @@ void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& 
 }
 
 void RowStatement::fill(const std::vector<BoundMemory>& memory) {
-  for (std::size_t k = 0; k < parts_.size(); ++k) {
-    const Part& part = parts_[k];
+  for (Part& part : parts_) {
     const std::byte* base =
         part.near.is_element() ? memory[static_cast<std::size_t>(part.near.buffer())].base : nullptr;
     for (std::size_t row = 0; row < part.rows; ++row) {
-      Cursor& to =
-          shares_[static_cast<std::size_t>(share_numbers_[static_cast<std::size_t>(part.peers[row])])].cursors[k];
+      Cursor& to = part.cursors[share_of(part.peers[row])];
       const auto write = [&](std::size_t column, std::int64_t word) {
         const std::size_t n = column * to.rows + to.at;
         if (to.is_wide) {
@@ -316,12 +309,14 @@ bool RowStatement::take(std::vector<Came>& letters) {
       part.segments.push_back(segment);
     }
   }
-  return s_.is_pull || can_be_applied();
+  return s_.is_pull || can_be_applied(/*are_assigned_distinct=*/false);
 }
 
-bool RowStatement::can_be_applied() {
-  return std::ranges::all_of(
-      parts_, [this](const Part& p) { return can_be_listed(p) && (!p.reduction->is_assign || are_distinct(p)); });
+bool RowStatement::can_be_applied(bool are_assigned_distinct) {
+  return std::ranges::all_of(parts_, [&](const Part& p) {
+    return can_be_listed(p) && (!p.reduction->is_assign || are_assigned_distinct ||
+                                are_distinct(p, p.come_rows, p.come_firsts.data(), p.come_counts.data()));
+  });
 }
 
 std::size_t RowStatement::answer_bytes(std::size_t n) const {
@@ -358,7 +353,7 @@ bool RowStatement::take_answers(std::vector<Came>& answers) {
     std::size_t at = 0;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       Part& part = parts_[k];
-      const Cursor& asked = shares_[static_cast<std::size_t>(number)].cursors[k];
+      const Cursor& asked = part.cursors[static_cast<std::size_t>(number)];
       Segment segment{asked.rows, asked.elements, part.come_rows, nullptr};
       part.come_rows += asked.rows;
       if (segment.elements > 0) {
@@ -371,24 +366,24 @@ bool RowStatement::take_answers(std::vector<Came>& answers) {
       part.segments.push_back(segment);
     }
   }
-  if (answers.size() != share_count_) fail_damaged();
-  // The rows that were asked for, sender by sender.
-  for (std::size_t k = 0; k < parts_.size(); ++k) {
-    Part& part = parts_[k];
+  if (answers.size() != sharers_.size()) fail_damaged();
+  // The rows that were asked for, sender by sender. In the order of environments they more often ascend.
+  bool are_all_distinct = true;
+  for (Part& part : parts_) {
+    are_all_distinct = are_all_distinct && (!part.reduction->is_assign ||
+                                            are_distinct(part, part.rows, part.firsts.data(),
+                                                         part.has_counts ? part.sent.back().data() : nullptr));
     std::int64_t *const firsts = room_in(part.come_firsts, part.come_rows), *const counts = room_in(part.come_counts,
                                                                                                     part.come_rows);
     for (std::size_t n = 0; n < answers.size(); ++n)
-      shares_[static_cast<std::size_t>(share_numbers_[static_cast<std::size_t>(answers[n].from)])].cursors[k].at =
-          part.segments[n].first_row;
+      part.cursors[share_of(answers[n].from)].at = part.segments[n].first_row;
     for (std::size_t row = 0; row < part.rows; ++row) {
-      Cursor& to =
-          shares_[static_cast<std::size_t>(share_numbers_[static_cast<std::size_t>(part.peers[row])])].cursors[k];
-      firsts[to.at] = part.firsts[row];
-      counts[to.at] = static_cast<std::int64_t>(part.count_of(row));
-      ++to.at;
+      const std::size_t to = part.cursors[share_of(part.peers[row])].at++;
+      firsts[to] = part.firsts[row];
+      counts[to] = static_cast<std::int64_t>(part.count_of(row));
     }
   }
-  return can_be_applied();
+  return are_all_distinct && can_be_applied(/*are_assigned_distinct=*/true);
 }
 
 /// Adds where the elements of the rows are here; false where one is outside its buffer or has not as many elements as
@@ -423,24 +418,23 @@ bool RowStatement::can_be_listed(const Part& part) const {
   return !part.update || layout.extent <= std::numeric_limits<jit::ListEntry>::max();
 }
 
-bool RowStatement::are_distinct(const Part& part) {
-  const auto element = static_cast<std::int64_t>(part.reduction->place->element_bytes);
-  const std::size_t rows = part.come_rows;
+bool RowStatement::are_distinct(const Part& part, std::size_t rows, const std::int64_t* firsts,
+                                const std::int64_t* counts) {
+  const auto bytes = static_cast<std::int64_t>(part.reduction->place->element_bytes);
+  const auto end_of = [&](std::size_t row) { return firsts[row] + (counts ? counts[row] : 1) * bytes; };
   bool is_ascending = true;
   std::int64_t lowest = INT64_MAX, end = INT64_MIN;
   for (std::size_t row = 0; row < rows; ++row) {
-    const std::int64_t count = part.come_counts[row];
-    if (count == 0) continue;
-    const std::int64_t first = part.come_firsts[row] / element;
-    is_ascending = is_ascending && first >= end;
-    lowest = std::min(lowest, first);
-    end = std::max(end, first + count);
+    if (end_of(row) == firsts[row]) continue;
+    is_ascending = is_ascending && firsts[row] >= end;
+    lowest = std::min(lowest, firsts[row]);
+    end = std::max(end, end_of(row));
   }
   if (is_ascending) return true;
-  marks_.assign(static_cast<std::size_t>(end - lowest + 63) / 64, 0);
+  marks_.assign(static_cast<std::size_t>((end - lowest) / bytes + 63) / 64, 0);
   for (std::size_t row = 0; row < rows; ++row) {
-    const std::int64_t first = part.come_firsts[row] / element - lowest;
-    for (std::int64_t k = first; k < first + part.come_counts[row]; ++k) {
+    const std::int64_t first = (firsts[row] - lowest) / bytes, last = (end_of(row) - lowest) / bytes;
+    for (std::int64_t k = first; k < last; ++k) {
       std::uint64_t& mark = marks_[static_cast<std::size_t>(k) / 64];
       const std::uint64_t bit = std::uint64_t{1} << (k % 64);
       if ((mark & bit) != 0) return false;

@@ -78,6 +78,13 @@ class RowStatement {
     /// From numbers of elements to bytes in their buffer.
     void scale(std::int64_t* firsts, std::size_t count) const;
   };
+  /// The rows of one reduction in the letter to one rank, and where the next goes.
+  struct Cursor {
+    std::size_t rows = 0, elements = 0, at = 0;
+    std::size_t words_offset = 0, values_offset = 0;  ///< bytes in the letter
+    bool is_wide = false;
+    std::byte *words = nullptr, *values = nullptr;
+  };
   /// One reduction.
   struct Part {
     const Reduction* reduction = nullptr;
@@ -87,9 +94,10 @@ class RowStatement {
     std::size_t value_bytes = 0;
     std::optional<ReadyCall> update;  ///< null: values are copied
 
-    std::size_t rows = 0;      ///< of this end's environments
-    Column peers, firsts;      ///< the other ends; bytes in the buffer, or the integer
-    std::vector<Column> sent;  ///< columns of the letter: words by told variable, counts where there are any
+    std::size_t rows = 0;         ///< of this end's environments
+    Column peers, firsts;         ///< the other ends; bytes in the buffer, or the integer
+    std::vector<Column> sent;     ///< columns of the letter: words by told variable, counts where there are any
+    std::vector<Cursor> cursors;  ///< by share
 
     // What has come: rows that were told to this end; then, of a pull, the rows that it asked for, by sender.
     std::vector<Segment> segments;  ///< by letter
@@ -97,18 +105,6 @@ class RowStatement {
     Column come_firsts, come_counts;  ///< as `firsts`
     /// The elements of a row of this end.
     std::size_t count_of(std::size_t row) const { return has_counts ? static_cast<std::size_t>(sent.back()[row]) : 1; }
-  };
-  /// Where the next row of a reduction goes in a letter.
-  struct Cursor {
-    std::size_t rows = 0, elements = 0, at = 0;
-    std::size_t words_offset = 0, values_offset = 0;  ///< bytes in the letter
-    bool is_wide = false;
-    std::byte *words = nullptr, *values = nullptr;
-  };
-  /// What one rank is sent: a cursor for each reduction.
-  struct Share {
-    std::int64_t peer = 0;
-    std::vector<Cursor> cursors;
   };
   /// Where the parts of a letter lie.
   struct Table {
@@ -128,17 +124,24 @@ class RowStatement {
 
   RowStatement(const BoundPlan& bound, std::size_t number);
   void add(Part& part, const Block& block, const std::int64_t* peers);
-  Share& share_of(std::int64_t peer);
+  /// Its number. Shares are what goes to one rank each.
+  std::size_t share_of(std::int64_t peer) {
+    if (share_numbers_[static_cast<std::size_t>(peer)] < 0) [[unlikely]]
+      add_share(peer);
+    return static_cast<std::size_t>(share_numbers_[static_cast<std::size_t>(peer)]);
+  }
+  void add_share(std::int64_t peer);
   void count_shares();
-  std::size_t lay_out(Share& share) const;
-  void begin(Share& share, std::uint64_t uniform_hash, std::byte* letter) const;
+  std::size_t lay_out(std::size_t share);
+  void begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter);
   void fill(const std::vector<BoundMemory>& memory);
   static std::byte* copy_values(const std::byte* base, std::int64_t first, std::size_t bytes, std::byte* to);
   const std::byte* read_tables(std::span<const std::byte> letter, std::vector<Table>& tables) const;
   bool locate_rows(Part& part, const Table& table);
-  bool can_be_applied();
+  bool can_be_applied(bool are_assigned_distinct);
   bool can_be_listed(const Part& part) const;
-  bool are_distinct(const Part& part);
+  /// Whether no element is met twice; rows of counts[row] elements, or of one each.
+  bool are_distinct(const Part& part, std::size_t rows, const std::int64_t* firsts, const std::int64_t* counts);
   void apply_copies(const Part& part, std::byte* base) const;
 
   BoundPlan bound_;
@@ -147,8 +150,7 @@ class RowStatement {
   Enumeration enumeration_;
   Block block_;
 
-  std::vector<Share> shares_;
-  std::size_t share_count_ = 0;
+  std::vector<std::int64_t> sharers_;             ///< peers, by share
   std::vector<std::int32_t> share_numbers_;       ///< by peer; -1: none
   std::vector<std::vector<std::byte>> memories_;  ///< by share, of letters that have no room elsewhere
   std::span<const std::byte> own_;                ///< this rank's share
