@@ -271,7 +271,12 @@ std::shared_ptr<const PlanModel> check_plan(PlanSource source) { return PlanChec
 
 PlanError error_in(const PlanModel& plan, const Statement& s, Span span, const std::string& code,
                    const std::string& message) {
-  return error_in(plan.source.document, s.text, span, code, message);
+  if (!plan.source.document.empty()) return error_in(plan.source.document, s.text, span, code, message);
+  // There is no file to name: the plan was made by a program.
+  const std::string whose = message.starts_with("statement ")
+                                ? fmt::format("plan {}: ", plan.name)
+                                : fmt::format("plan {}, statement {}: ", plan.name, s.name);
+  return error_in("", s.text, span, code, whose + message);
 }
 
 ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, const std::vector<std::string>& variables,

@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <limits>
 #include <sstream>
+
+#include "plans/diagnostic.hpp"
 
 namespace kplan::cli {
 namespace {
@@ -88,6 +91,28 @@ void add_commands(CLI::App& app, Options& o) {
   run.add_flag("--verify", o.verify, "compare all buffers with what the reference interpreter makes of the same data");
 }
 
+/// What CLI11 has found, in words; what it does not know, with what may have been meant.
+std::string mistake_in(const CLI::App& app, const CLI::Error& e) {
+  const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
+  const auto commands = app.get_subcommands();
+  const auto unknown = std::ranges::find_if(rest, [](const std::string& word) { return word.starts_with("-"); });
+  std::vector<std::string> names;
+  if (commands.empty() && !rest.empty() && unknown == rest.end()) {
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(command->get_name());
+    return fmt::format("there is no command `{}`{}", rest[0], suggestion(rest[0], names));
+  }
+  if (!commands.empty() && unknown != rest.end()) {
+    for (const CLI::Option* option : commands[0]->get_options()) names.push_back(option->get_name());
+    return fmt::format("{} has no option `{}`{}", commands[0]->get_name(), *unknown, suggestion(*unknown, names));
+  }
+  if (!rest.empty()) return fmt::format("{} is not expected here: there is a plan already", rest[0]);
+  std::string out = e.what();
+  if (out.size() > 1 && std::islower(static_cast<unsigned char>(out[1])) != 0)
+    out[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(out[0])));
+  return out;
+}
+
 }  // namespace
 
 ParsedOptions parse_options(int argc, char** argv) {
@@ -96,11 +121,8 @@ ParsedOptions parse_options(int argc, char** argv) {
   CLI::App app("Checks, explains and runs communication plans.", "kplan");
   app.set_version_flag("--version", "kplan " KPLAN_VERSION);
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App*, const CLI::Error& e) {
-    std::string mistake = e.what();
-    if (!mistake.starts_with("--") && !mistake.empty())
-      mistake[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(mistake[0])));
-    return fmt::format("{}; kplan --help and kplan COMMAND --help say what there is [KP-L001]", mistake);
+  app.failure_message([](const CLI::App* root, const CLI::Error& e) {
+    return fmt::format("{}; kplan --help and kplan COMMAND --help say what there is [KP-L001]", mistake_in(*root, e));
   });
   add_commands(app, options);
   try {

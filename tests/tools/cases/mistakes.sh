@@ -2,9 +2,12 @@
 
 case_arguments_that_are_wrong() {
   refuse KP-L001
-  refuse KP-L001 frobnicate
+  refuse KP-L001 frobnicate && complains 'there is no command `frobnicate`'
+  refuse KP-L001 chek plan.json && complains 'did you mean `check`?'
   refuse KP-L001 run
-  refuse KP-L001 run "$examples/reduce.json" --no-such-option
+  refuse KP-L001 run "$examples/reduce.json" --no-such-option && complains 'run has no option `--no-such-option`'
+  refuse KP-L001 run "$examples/reduce.json" --rnaks 4 && complains 'did you mean `--ranks`?'
+  refuse KP-L001 run "$examples/reduce.json" another.json && complains 'another.json is not expected here'
   refuse KP-L001 run "$examples/reduce.json" --ranks 0
   refuse KP-L001 run "$examples/reduce.json" --ranks four
   refuse KP-L001 run "$examples/reduce.json" --transport pigeon
