@@ -125,6 +125,7 @@ bool VaryingStatement::recall(const RankState& state) {
   const auto known = remembered_.find(key_);
   if (known == remembered_.end()) return false;
   now_ = &known->second;
+  now_->bound->state.parameters = state.parameters;  // others than those of the key may have changed
   for (std::optional<StatementProgram>* program : {&now_->sending, &now_->receiving}) {
     if (!*program) continue;
     for (ReadyCall& call : (*program)->staging) call.set_varying(state.parameters);
@@ -381,19 +382,23 @@ void VaryingStatement::reply(const RunContext& context) {
       requesters.push_back(letter.from);
   try {
     if (failure_) std::rethrow_exception(failure_);
-    if (is_by_rows_) return reply_by_rows(context);
-    for (const std::int64_t to : requesters) set_header(letters_[to], {});
-    if (found_.schedule.size > 0) pack(context, letters_);
+    if (is_by_rows_) {
+      answer_rows(context);
+    } else {
+      for (const std::int64_t to : requesters) set_header(letters_[to], {});
+      if (found_.schedule.size > 0) pack(context, letters_);
+    }
   } catch (const std::exception&) {
     note(std::current_exception());
     letters_.clear();
     for (const std::int64_t to : requesters) letters_[to] = failure_letter(failure_);
   }
-  begin_exchange(*second_, letters_, &asked_);
+  if (is_by_rows_ && !failure_) second_->begin(outgoing_, asked_);
+  else begin_exchange(*second_, letters_, &asked_);
 }
 
-/// The same with the values of the rows that were asked for, those of this rank's own apart.
-void VaryingStatement::reply_by_rows(const RunContext& context) {
+/// Makes letters of the values of the rows that were asked for; this rank's own answer stays here.
+void VaryingStatement::answer_rows(const RunContext& context) {
   outgoing_.clear();
   if (answers_.size() < came_.size()) answers_.resize(came_.size());
   for (std::size_t n = 0; n < came_.size(); ++n) {
@@ -412,7 +417,6 @@ void VaryingStatement::reply_by_rows(const RunContext& context) {
     if (is_own) own_answer_ = {letter + sizeof header, bytes - sizeof header};
     else outgoing_.push_back({to, {letter, bytes}});
   }
-  second_->begin(outgoing_, asked_);
 }
 
 void VaryingStatement::take_replies(const RunContext& context) {

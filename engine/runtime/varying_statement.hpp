@@ -66,7 +66,7 @@ class VaryingStatement {
   void make_receiving(const RunContext& context);
   void go_general_way(const RunContext& context);
   void reply(const RunContext& context);
-  void reply_by_rows(const RunContext& context);
+  void answer_rows(const RunContext& context);
   void take_replies(const RunContext& context);
   void pack(const RunContext& context, std::map<std::int64_t, Letter>& letters);
   void begin_exchange(transport::SparseExchange& exchange, std::map<std::int64_t, Letter>& letters,

@@ -26,9 +26,9 @@ class Value {
  public:
   Value(bool v) : scalar_(v) {}  // NOLINT: values are given as they are
   template <class T>
-  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Value(T v) {  // NOLINT
-    if (std::in_range<std::int64_t>(v)) scalar_ = static_cast<std::int64_t>(v);
-    else scalar_ = static_cast<std::uint64_t>(v);
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Value(T v)  // NOLINT
+      : scalar_(static_cast<std::int64_t>(v)) {
+    if (v > T{0} && std::get<std::int64_t>(scalar_) < 0) scalar_ = static_cast<std::uint64_t>(v);
   }
   template <class T>
   Value(T* array) = delete;        // a pointer says nothing of its length: give a std::span or a std::vector
