@@ -24,7 +24,7 @@ Case case_of(Exchange exchange, Planned planned, int block) {
 std::vector<Workload> all_workloads() {
   std::vector<Workload> out;
   for (const auto add : {add_kanor, add_halos, add_fields, add_transposes, add_redistributions, add_ghosts,
-                         add_particles, add_finite_elements, add_conversions, add_dynamic, add_collectives})
+                         add_particles, add_finite_elements, add_conversions, add_dynamic, add_sweeps, add_collectives})
     add(out);
   return out;
 }

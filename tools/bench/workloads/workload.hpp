@@ -52,6 +52,7 @@ void add_particles(std::vector<Workload>& to);
 void add_finite_elements(std::vector<Workload>& to);
 void add_conversions(std::vector<Workload>& to);
 void add_dynamic(std::vector<Workload>& to);
+void add_sweeps(std::vector<Workload>& to);
 void add_collectives(std::vector<Workload>& to);
 
 }  // namespace kplan::bench
