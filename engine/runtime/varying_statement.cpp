@@ -165,8 +165,8 @@ void VaryingStatement::begin(const RunContext& context) {
   stage_ = Stage::asking;
   try {
     uniform_hash_ = hash_of_uniform(context.bound);
+    outgoing_.clear();
     if (rows_) {
-      outgoing_.clear();
       found_.bound.reset();
       rows_->send(context.bound.state, context.memory, uniform_hash_, *first_, outgoing_);
     } else {
@@ -181,7 +181,7 @@ void VaryingStatement::begin(const RunContext& context) {
     for (int r = 0; r < size_; ++r)
       if (r != rank_) letters_[r] = failure_letter(failure_);
   }
-  if (rows_ && !failure_) {
+  if ((rows_ || !is_told_) && !failure_) {
     if (is_pull_told())
       for (const transport::OutgoingLetter& letter : outgoing_) asked_.push_back(letter.to);
     std::ranges::sort(asked_);
@@ -206,7 +206,7 @@ void VaryingStatement::send_first(const RunContext& context) {
       draft_.reset();
       remember();
     }
-    return pack(context, letters_);
+    return send_known(context);
   }
   StatementSchedule& schedule = found_.schedule;
   if (!statement_.is_pull) schedule.sends = sent_messages(*draft_), schedule.values = draft_->pattern.values;
@@ -225,8 +225,7 @@ void VaryingStatement::send_first(const RunContext& context) {
   if (!is_pull_told()) pack(context, letters_);
 }
 
-/// Adds the pattern's messages to the letters.
-void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Letter>& letters) {
+StatementProgram& VaryingStatement::make_sending(const RunContext& context) {
   if (!is_known_ || !now_->sending) {
     StatementSchedule outgoing = now_->schedule;
     outgoing.receives.clear();
@@ -234,7 +233,41 @@ void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Le
     outgoing.local_receive.clear();
     now_->sending = make_statement_program(*now_->bound, outgoing, context.operators, reuse());
   }
-  StatementProgram& program = *now_->sending;
+  return *now_->sending;
+}
+
+/// Memory for letter number k of an exchange: the exchange's own if it has any.
+std::byte* VaryingStatement::room(transport::SparseExchange& exchange, std::size_t k, int to, std::size_t bytes) {
+  if (std::byte* const letter = exchange.room(to, bytes)) return letter;
+  if (memories_.size() <= k) memories_.resize(k + 1);
+  if (memories_[k].size() < bytes) memories_[k].resize(bytes);
+  return memories_[k].data();
+}
+
+/// Packs messages that their receivers expect straight into the letters.
+void VaryingStatement::send_known(const RunContext& context) {
+  StatementProgram& program = make_sending(context);
+  for (std::size_t k = 0; k < program.outgoing.size(); ++k) {
+    OutgoingMessage& m = program.outgoing[k];
+    Header header;
+    header.uniform_hash = uniform_hash_;
+    header.payload_offset_bytes = sizeof header;
+    header.element_count = now_->schedule.sends[k].element_count;
+    header.digest = now_->schedule.sends[k].digest;
+    const std::size_t bytes = sizeof header + m.bytes;
+    const auto to = static_cast<int>(m.world_rank);
+    std::byte* const letter = room(*first_, k, to, bytes);
+    std::memcpy(letter, &header, sizeof header);
+    for (ReadyCall& call : m.calls)
+      if (call(context.memory, letter + sizeof header) != 0)
+        context.note_zero_divisor(static_cast<int>(number_), call, true);
+    outgoing_.push_back({to, {letter, bytes}});
+  }
+}
+
+/// Adds the pattern's messages to the letters.
+void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Letter>& letters) {
+  StatementProgram& program = make_sending(context);
   for (std::size_t k = 0; k < program.outgoing.size(); ++k) {
     OutgoingMessage& m = program.outgoing[k];
     Letter& letter = letters[m.world_rank];
@@ -400,22 +433,20 @@ void VaryingStatement::reply(const RunContext& context) {
 /// Makes letters of the values of the rows that were asked for; this rank's own answer stays here.
 void VaryingStatement::answer_rows(const RunContext& context) {
   outgoing_.clear();
-  if (answers_.size() < came_.size()) answers_.resize(came_.size());
   for (std::size_t n = 0; n < came_.size(); ++n) {
-    const std::size_t bytes = sizeof(Header) + rows_->answer_bytes(n);
-    const bool is_own = came_[n].from == rows_->rank();
-    const auto to = static_cast<int>(rows_->world_rank_of(came_[n].from));
-    std::byte* letter = is_own ? nullptr : second_->room(to, bytes);
-    if (!letter) {
-      if (answers_[n].size() < bytes) answers_[n].resize(bytes);
-      letter = answers_[n].data();
+    const std::size_t bytes = rows_->answer_bytes(n);
+    if (came_[n].from == rows_->rank()) {
+      own_answer_.resize(bytes);
+      rows_->answer(n, context.memory, own_answer_.data());
+      continue;
     }
     Header header;
     header.payload_offset_bytes = sizeof header;
+    const auto to = static_cast<int>(rows_->world_rank_of(came_[n].from));
+    std::byte* const letter = room(*second_, n, to, sizeof header + bytes);
     std::memcpy(letter, &header, sizeof header);
     rows_->answer(n, context.memory, letter + sizeof header);
-    if (is_own) own_answer_ = {letter + sizeof header, bytes - sizeof header};
-    else outgoing_.push_back({to, {letter, bytes}});
+    outgoing_.push_back({to, {letter, sizeof header + bytes}});
   }
 }
 

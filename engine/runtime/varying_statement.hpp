@@ -68,6 +68,9 @@ class VaryingStatement {
   void reply(const RunContext& context);
   void answer_rows(const RunContext& context);
   void take_replies(const RunContext& context);
+  StatementProgram& make_sending(const RunContext& context);
+  std::byte* room(transport::SparseExchange& exchange, std::size_t k, int to, std::size_t bytes);
+  void send_known(const RunContext& context);
   void pack(const RunContext& context, std::map<std::int64_t, Letter>& letters);
   void begin_exchange(transport::SparseExchange& exchange, std::map<std::int64_t, Letter>& letters,
                       const std::vector<int>* sources);
@@ -115,8 +118,8 @@ class VaryingStatement {
   std::vector<RowStatement::Came> came_;  ///< letters of rows
   bool is_by_rows_ = false;               ///< what has come is applied row by row
   std::vector<int> asked_;                ///< world ranks that have been asked for values
-  std::vector<Letter> answers_;           ///< by letter of came_, where the exchange has no room for it
-  std::span<const std::byte> own_answer_;
+  std::vector<Letter> memories_;          ///< of letters, where the exchange has no room for them
+  Letter own_answer_;                     ///< to rows that this rank has asked itself for
   std::uint64_t uniform_hash_ = 0;
   std::exception_ptr failure_;
 };
