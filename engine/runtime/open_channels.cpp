@@ -40,8 +40,8 @@ bool is_long(const transport::Transport& transport, const auto& message) {
 /// The channels to be opened.
 class Specs {
  public:
-  Specs(const Schedule& schedule, const transport::Transport& transport)
-      : transport_(transport), has_common_phases_(schedule.has_common_phases) {
+  Specs(const PlanModel& plan, const Schedule& schedule, const transport::Transport& transport)
+      : plan_(plan), transport_(transport), has_common_phases_(schedule.has_common_phases) {
     for (std::size_t p = 0; p < schedule.phases.size(); ++p)
       for (const int statement : schedule.phases[p]) phases_[statement] = p;
   }
@@ -127,9 +127,12 @@ class Specs {
     return peer != transport_.rank() && message.bytes <= transport_.best_shared_bytes(peer) &&
            !is_long(transport_, message);
   }
-  /// Whether about as much goes the other way meanwhile: then both ranks pack and unpack at the same time, whole, and
-  /// neither must look after the other's pieces.
+  /// Whether it is summed, or the like, and about as much goes the other way meanwhile: then both ranks pack and unpack
+  /// at the same time, whole, and neither must look after the other's pieces. (Copies gain less than pieces spare the
+  /// caches.)
   bool go_both_ways(const StatementProgram& s, const auto& message) const {
+    if (std::ranges::all_of(plan_.statements[static_cast<std::size_t>(s.statement)].reductions, &Reduction::is_assign))
+      return false;
     const auto there = bytes_.find(key(s, message, Direction::send)),
                back = bytes_.find(key(s, message, Direction::receive));
     if (!has_common_phases_ || there == bytes_.end() || back == bytes_.end()) return false;
@@ -140,6 +143,7 @@ class Specs {
     return {phases_.at(s.statement), message.world_rank, direction};
   }
 
+  const PlanModel& plan_;
   const transport::Transport& transport_;
   bool has_common_phases_;
   std::map<int, std::size_t> phases_;  ///< by statement
@@ -162,7 +166,7 @@ std::vector<TakenWhole> taken_whole(const Program& program, const transport::Tra
 
 void open_channels(Program& program, const DirectLimits& limits, transport::Transport& transport,
                    transport::Clock::time_point deadline) {
-  Specs specs(program.schedule, transport);
+  Specs specs(*program.bound.model, program.schedule, transport);
   std::map<int, WrittenLines> written;  // by a phase's first statement
   const auto written_with = [&](int statement) -> const WrittenLines& {
     const auto& phase = *std::ranges::find_if(
