@@ -1,6 +1,7 @@
 #pragma once
 // A plan with one rank's values: what analysis starts from; and the groups that the rank is in (language.md section 1).
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -21,6 +22,10 @@ struct BoundPlan {
 
   std::int64_t world_rank_of(std::int64_t number) const {
     return members ? (*members)[static_cast<std::size_t>(number)] : number;
+  }
+  /// Of a member, in the group.
+  std::int64_t number_of(std::int64_t member) const {
+    return members ? std::ranges::find(*members, member) - members->begin() : member;
   }
   std::int64_t my_world_rank() const { return world_rank_of(state.rank); }
 };

@@ -105,6 +105,18 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
 
 }  // namespace
 
+void StatementProgram::set_varying(const std::vector<ScalarValue>& parameters) {
+  const auto renew = [&](std::vector<ReadyCall>& calls) {
+    for (ReadyCall& c : calls) c.set_varying(parameters);
+  };
+  renew(staging);
+  for (OutgoingMessage& m : outgoing) renew(m.calls);
+  for (IncomingMessage& m : incoming) {
+    renew(m.calls);
+    if (m.loan) m.loan->set_varying(parameters);
+  }
+}
+
 std::vector<LoweredStatement> lower(const BoundPlan& bound, const Schedule& schedule, SpecTable& specs) {
   std::vector<LoweredStatement> out = lower_with(bound, schedule, specs, Literals::shapes);
   if (specs.specs().size() <= most_literal_specs) return out;

@@ -56,6 +56,9 @@ struct StatementProgram {
   std::vector<std::byte> staged;
   bool is_in_sender_order = false;
   std::unique_ptr<transport::Collective> collective;  ///< what carries all messages; null: channels do
+
+  /// Fills varying parameters in.
+  void set_varying(const std::vector<ScalarValue>& parameters);
 };
 
 struct Program {

@@ -111,11 +111,6 @@ std::uint64_t RowStatement::uniform_hash_in(std::span<const std::byte> letter) {
   return header.uniform_hash;
 }
 
-std::int64_t RowStatement::number_of(std::int64_t world_rank) const {
-  const auto& members = bound_.members;
-  return members ? std::ranges::find(*members, world_rank) - members->begin() : world_rank;
-}
-
 void RowStatement::End::scale(std::int64_t* firsts, std::size_t count) const {
   if (!is_element()) return;
   const auto bytes = static_cast<std::int64_t>(expression->element_bytes),
@@ -277,6 +272,17 @@ const std::byte* RowStatement::read_tables(std::span<const std::byte> letter, st
   return letter.data() + aligned(at);
 }
 
+void RowStatement::add_segment(Part& part, Segment segment, std::span<const std::byte> letter, std::size_t& at) {
+  if (segment.elements > 0) {
+    at = aligned(at);
+    const std::size_t bytes = segment.elements * part.value_bytes;
+    if (at > letter.size() || bytes > letter.size() - at) fail_damaged();
+    segment.values = letter.data() + at;
+    at += bytes;
+  }
+  part.segments.push_back(segment);
+}
+
 bool RowStatement::take(std::vector<Came>& letters) {
   if (bound_.members) std::ranges::sort(letters, {}, &Came::from);  // groups have an order of their own
   if (!own_.empty()) {
@@ -299,14 +305,8 @@ bool RowStatement::take(std::vector<Came>& letters) {
         for (std::size_t row = segment.first_row; row < part.come_rows; ++row)
           segment.elements += static_cast<std::size_t>(part.come_counts[row]);
       }
-      if (segment.elements > 0 && !s_.is_pull) {
-        at = aligned(at);
-        const std::size_t bytes = segment.elements * part.value_bytes;
-        if (at > came.letter.size() || bytes > came.letter.size() - at) fail_damaged();
-        segment.values = came.letter.data() + at;
-        at += bytes;
-      }
-      part.segments.push_back(segment);
+      if (s_.is_pull) part.segments.push_back(segment);
+      else add_segment(part, segment, came.letter, at);
     }
   }
   return s_.is_pull || can_be_applied(/*are_assigned_distinct=*/false);
@@ -354,16 +354,8 @@ bool RowStatement::take_answers(std::vector<Came>& answers) {
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       Part& part = parts_[k];
       const Cursor& asked = part.cursors[static_cast<std::size_t>(number)];
-      Segment segment{asked.rows, asked.elements, part.come_rows, nullptr};
+      add_segment(part, {asked.rows, asked.elements, part.come_rows, nullptr}, came.letter, at);
       part.come_rows += asked.rows;
-      if (segment.elements > 0) {
-        at = aligned(at);
-        const std::size_t bytes = segment.elements * part.value_bytes;
-        if (at > came.letter.size() || bytes > came.letter.size() - at) fail_damaged();
-        segment.values = came.letter.data() + at;
-        at += bytes;
-      }
-      part.segments.push_back(segment);
     }
   }
   if (answers.size() != sharers_.size()) fail_damaged();

@@ -34,9 +34,7 @@ class RowStatement {
             transport::SparseExchange& exchange, std::vector<transport::OutgoingLetter>& letters);
 
   bool has_own() const { return !own_.empty(); }
-  std::int64_t rank() const { return bound_.state.rank; }  ///< in the statement's group, as all numbers of ranks here
-  std::int64_t number_of(std::int64_t world_rank) const;
-  std::int64_t world_rank_of(std::int64_t number) const { return bound_.world_rank_of(number); }
+  const BoundPlan& bound() const { return bound_; }  ///< ranks are numbers of its group here
 
   /// One letter, from a number of the group.
   struct Came {
@@ -137,6 +135,8 @@ class RowStatement {
   void fill(const std::vector<BoundMemory>& memory);
   static std::byte* copy_values(const std::byte* base, std::int64_t first, std::size_t bytes, std::byte* to);
   const std::byte* read_tables(std::span<const std::byte> letter, std::vector<Table>& tables) const;
+  /// Adds the segment, whose values lie behind byte `at` of the letter, which is moved on.
+  static void add_segment(Part& part, Segment segment, std::span<const std::byte> letter, std::size_t& at);
   bool locate_rows(Part& part, const Table& table);
   bool can_be_applied(bool are_assigned_distinct);
   bool can_be_listed(const Part& part) const;

@@ -337,17 +337,7 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
     throw PlanError("KP-R010",
                     fmt::format("plan {}: started twice; wait() ends the run before", program_.schedule.plan));
   if (are_parameters_new_) {
-    for (StatementProgram& s : program_.statements) {
-      const auto renew = [&](std::vector<ReadyCall>& calls) {
-        for (ReadyCall& c : calls) c.set_varying(program_.bound.state.parameters);
-      };
-      renew(s.staging);
-      for (auto& m : s.outgoing) renew(m.calls);
-      for (auto& m : s.incoming) {
-        renew(m.calls);
-        if (m.loan) m.loan->set_varying(program_.bound.state.parameters);
-      }
-    }
+    for (StatementProgram& s : program_.statements) s.set_varying(program_.bound.state.parameters);
     are_parameters_new_ = false;
   }
   if (are_bindings_new_) look_at_bindings();

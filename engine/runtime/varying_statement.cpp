@@ -16,10 +16,6 @@ namespace kplan {
 namespace {
 
 constexpr std::size_t alignment_bytes = 16;
-/// What is remembered of patterns, before all of them are forgotten.
-constexpr std::size_t most_remembered = 1024;
-constexpr std::int64_t most_remembered_elements = std::int64_t{1} << 22;
-
 struct Header {
   std::uint64_t is_failure = 0;
   std::uint64_t uniform_hash = 0;
@@ -68,11 +64,9 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
       rank_(transport.rank()),
       size_(transport.size()),
       is_told_(is_told(infer_knowledge(*bound.model, statement_))),
-      first_(transport.open_exchange(deadline)) {
+      first_(transport.open_exchange(deadline)),
+      known_(*bound.model, statement_) {
   const PlanModel& plan = *bound.model;
-  const VaryingNames names = varying_names(plan, statement_);
-  remembers_ = !is_told_ && names.buffers.empty();
-  key_parameters_.assign(names.parameters.begin(), names.parameters.end());
   if (is_pull_told()) second_ = transport.open_exchange(deadline);
   if (transport.tells_faster())
     for (int r = 0; r < size_; ++r)
@@ -109,50 +103,6 @@ std::uint64_t VaryingStatement::hash_of_uniform(const BoundPlan& bound) const {
   return out;
 }
 
-std::int64_t VaryingStatement::number_of(std::int64_t world_rank) const {
-  const auto& members = now_->bound->members;
-  return members ? std::ranges::find(*members, world_rank) - members->begin() : world_rank;
-}
-
-/// Whether the pattern is known; then now_ is it.
-bool VaryingStatement::recall(const RankState& state) {
-  if (!remembers_) return false;
-  key_.clear();
-  for (const int p : key_parameters_) {
-    const ScalarValue& value = state.parameters[static_cast<std::size_t>(p)];
-    key_.insert(key_.end(), {value.bits[0], value.bits[1]});
-  }
-  const auto known = remembered_.find(key_);
-  if (known == remembered_.end()) return false;
-  now_ = &known->second;
-  now_->bound->state.parameters = state.parameters;  // others than those of the key may have changed
-  for (std::optional<StatementProgram>* program : {&now_->sending, &now_->receiving}) {
-    if (!*program) continue;
-    for (ReadyCall& call : (*program)->staging) call.set_varying(state.parameters);
-    for (OutgoingMessage& m : (*program)->outgoing)
-      for (ReadyCall& call : m.calls) call.set_varying(state.parameters);
-    for (IncomingMessage& m : (*program)->incoming)
-      for (ReadyCall& call : m.calls) call.set_varying(state.parameters);
-  }
-  return true;
-}
-
-/// Keeps the pattern just found for runs with the same parameters.
-void VaryingStatement::remember() {
-  if (!remembers_) return;
-  const StatementSchedule& s = now_->schedule;
-  std::int64_t elements = 1;
-  for (const auto* messages : {&s.sends, &s.receives, &s.local_send})
-    for (const Message& m : *messages) elements += m.element_count;
-  if (elements > most_remembered_elements) return;
-  if (remembered_.size() >= most_remembered || remembered_elements_ + elements > most_remembered_elements) {
-    remembered_.clear();
-    remembered_elements_ = 0;
-  }
-  remembered_elements_ += elements;
-  now_ = &(remembered_[key_] = std::exchange(found_, {}));
-}
-
 void VaryingStatement::begin(const RunContext& context) {
   failure_ = nullptr;
   draft_.reset();
@@ -170,8 +120,8 @@ void VaryingStatement::begin(const RunContext& context) {
       found_.bound.reset();
       rows_->send(context.bound.state, context.memory, uniform_hash_, *first_, outgoing_);
     } else {
-      is_known_ = recall(context.bound.state);
-      if (!is_known_) begin_draft(context);
+      if (FoundPattern* const known = known_.recall(context.bound.state)) now_ = known, is_known_ = true;
+      else begin_draft(context);
       send_first(context);
     }
   } catch (const std::exception&) {
@@ -204,7 +154,7 @@ void VaryingStatement::send_first(const RunContext& context) {
     if (!is_known_) {
       found_.schedule = finish_statement(std::move(*draft_), {});
       draft_.reset();
-      remember();
+      now_ = known_.keep(found_);
     }
     return send_known(context);
   }
@@ -346,13 +296,14 @@ void VaryingStatement::take_first(const RunContext& context) {
                                                context.bound.model->name, statement_.name, std::min(rank_, letter.from),
                                                std::max(rank_, letter.from)));
       if (is_rows) {
-        came_.push_back({rows_->number_of(letter.from), letter.bytes});
+        came_.push_back({rows_->bound().number_of(letter.from), letter.bytes});
         continue;
       }
-      Arrived& arrived = arrived_[number_of(letter.from)];
+      const std::int64_t from = now_->bound->number_of(letter.from);
+      Arrived& arrived = arrived_[from];
       if (header.notice_bytes > 0) {
         std::span<const std::byte> rest = letter.bytes.subspan(sizeof header, header.notice_bytes);
-        arrived.notices.push_back(take_notice(rest, number_of(letter.from)).notice);
+        arrived.notices.push_back(take_notice(rest, from).notice);
       }
       if (header.payload_offset_bytes > 0) arrived.payload = letter.bytes.subspan(header.payload_offset_bytes);
       arrived.element_count = header.element_count;
@@ -395,7 +346,7 @@ void VaryingStatement::take_rows(const RunContext& context) {
   if (is_by_rows_ || came_.empty()) return;
   if (!statement_.is_pull)
     for (const RowStatement::Came& came : came_)
-      if (came.from != rows_->rank()) arrived_[came.from].payload = rows_->payload(came.letter);
+      if (came.from != rows_->bound().state.rank) arrived_[came.from].payload = rows_->payload(came.letter);
   go_general_way(context);
 }
 
@@ -435,14 +386,14 @@ void VaryingStatement::answer_rows(const RunContext& context) {
   outgoing_.clear();
   for (std::size_t n = 0; n < came_.size(); ++n) {
     const std::size_t bytes = rows_->answer_bytes(n);
-    if (came_[n].from == rows_->rank()) {
+    if (came_[n].from == rows_->bound().state.rank) {
       own_answer_.resize(bytes);
       rows_->answer(n, context.memory, own_answer_.data());
       continue;
     }
     Header header;
     header.payload_offset_bytes = sizeof header;
-    const auto to = static_cast<int>(rows_->world_rank_of(came_[n].from));
+    const auto to = static_cast<int>(rows_->bound().world_rank_of(came_[n].from));
     std::byte* const letter = room(*second_, n, to, sizeof header + bytes);
     std::memcpy(letter, &header, sizeof header);
     rows_->answer(n, context.memory, letter + sizeof header);
@@ -458,14 +409,15 @@ void VaryingStatement::take_replies(const RunContext& context) {
       if (header.is_failure != 0) {
         note(failure_in(letter.bytes, letter.from));
       } else if (!failure_) {
-        Arrived& arrived = arrived_[rows_ ? rows_->number_of(letter.from) : number_of(letter.from)];
+        Arrived& arrived =
+            arrived_[rows_ ? rows_->bound().number_of(letter.from) : now_->bound->number_of(letter.from)];
         if (header.payload_offset_bytes > 0) arrived.payload = letter.bytes.subspan(header.payload_offset_bytes);
       }
     }
     if (failure_ || !is_by_rows_) return;
     std::vector<RowStatement::Came> answers;
     for (const auto& [from, arrived] : arrived_) answers.push_back({from, arrived.payload});
-    if (rows_->has_own()) answers.push_back({rows_->rank(), own_answer_});
+    if (rows_->has_own()) answers.push_back({rows_->bound().state.rank, own_answer_});
     if (!rows_->take_answers(answers)) go_general_way(context);
   } catch (const std::exception&) {
     note(std::current_exception());

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/runtime/program.hpp"
+#include "engine/runtime/known_patterns.hpp"
 #include "engine/runtime/row_statement.hpp"
 #include "kplan/transport.hpp"
 
@@ -47,17 +47,8 @@ class VaryingStatement {
   using Letter = std::vector<std::byte>;
   enum class Stage { asking, moving, done };
 
-  /// What a pattern comes to on this rank.
-  struct Pattern {
-    std::optional<BoundPlan> bound;  ///< as the statement's group sees it
-    StatementSchedule schedule;
-    std::optional<StatementProgram> sending, receiving;
-  };
-
   std::uint64_t hash_of_uniform(const BoundPlan& bound) const;
   Reuse reuse() const { return now_ == &found_ ? Reuse::kernels : Reuse::program; }
-  bool recall(const RankState& state);
-  void remember();
   void begin_draft(const RunContext& context);
   void send_first(const RunContext& context);
   void take_first(const RunContext& context);
@@ -79,7 +70,6 @@ class VaryingStatement {
   void note(const std::exception_ptr& failure) {
     if (!failure_) failure_ = failure;
   }
-  std::int64_t number_of(std::int64_t world_rank) const;
   bool is_pull_told() const { return is_told_ && statement_.is_pull; }
 
   const Statement& statement_;
@@ -92,18 +82,13 @@ class VaryingStatement {
   std::vector<int> told_;  ///< all other ranks, where each is told in every exchange; empty where receivers find out
   std::unique_ptr<RowStatement> rows_;  ///< null where the statement goes the general way
 
-  // Where both ends know a pattern from parameters alone, those met before are remembered by their values.
-  bool remembers_ = false;
-  std::vector<int> key_parameters_;
-  std::vector<std::uint64_t> key_;
-  std::map<std::vector<std::uint64_t>, Pattern> remembered_;
-  std::int64_t remembered_elements_ = 0;
-  Pattern found_;  ///< at this run; kept until the next has its kernels: it keeps the code
+  KnownPatterns known_;
+  FoundPattern found_;  ///< at this run; kept until the next has its kernels: it keeps the code
 
   // Of the run in progress.
   Stage stage_ = Stage::done;
   std::optional<StatementDraft> draft_;
-  Pattern* now_ = &found_;
+  FoundPattern* now_ = &found_;
   bool is_known_ = false;  ///< from an earlier run
   std::map<std::int64_t, Letter> letters_;
   std::vector<transport::OutgoingLetter> outgoing_;
