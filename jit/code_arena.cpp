@@ -114,7 +114,7 @@ void CodeArena::place_in(Region& region, std::span<const CodeImage> images, std:
     region.used += image.code_bytes();
     ++region.kernels;
     out[i].region_ = &region;
-    out[i].function_ = reinterpret_cast<KernelFunction>(at + image.entry());
+    out[i].function_ = reinterpret_cast<PlacedFunction>(at + image.entry());
   }
 }
 

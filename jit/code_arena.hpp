@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "jit/code_image.hpp"
-#include "jit/kernel_spec.hpp"
 
 namespace kplan::jit {
 
 class CodeArena;
+
+/// A function in executable memory, of whatever type.
+using PlacedFunction = void (*)();
 
 /// A kernel's code in the arena; given back when this goes. It must not be running then.
 class PlacedCode {
@@ -23,12 +25,12 @@ class PlacedCode {
   PlacedCode& operator=(PlacedCode&& other) noexcept;
   ~PlacedCode();
   /// Null when there is no code.
-  KernelFunction function() const { return function_; }
+  PlacedFunction function() const { return function_; }
 
  private:
   friend class CodeArena;
   void* region_ = nullptr;
-  KernelFunction function_ = nullptr;
+  PlacedFunction function_ = nullptr;
 };
 
 /// The process's executable memory. Thread-safe. Memory is never writable and executable at one address, and the

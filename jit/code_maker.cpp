@@ -38,7 +38,7 @@ bool can_make() { return *generator_identity != '\0' && !settings().is_off; }
 /// One call of `make`.
 class CodeMaker::Batch {
  public:
-  Batch(const CodeMaker& maker, std::span<const KernelSpec* const> specs, Urgency urgency,
+  Batch(const CodeMaker& maker, std::span<const Spec* const> specs, Urgency urgency,
         const std::function<bool(std::size_t)>& is_wanted, Statistics& statistics)
       : specs_(specs),
         urgency_(urgency),
@@ -50,7 +50,7 @@ class CodeMaker::Batch {
     const Timed timed(statistics_.disk_us);
     session_ = maker.cache_.open();
     if (!session_.is_open()) return;
-    for (std::size_t i = 0; i < specs.size(); ++i) keys_[i] = CacheKey(maker.identity_ + specs[i]->key());
+    for (std::size_t i = 0; i < specs.size(); ++i) keys_[i] = CacheKey(maker.identity_ + key_of(*specs[i]));
   }
 
   std::vector<MadeCode> make() {
@@ -132,7 +132,7 @@ class CodeMaker::Batch {
     }
   }
 
-  std::span<const KernelSpec* const> specs_;
+  std::span<const Spec* const> specs_;
   Urgency urgency_;
   const std::function<bool(std::size_t)>& is_wanted_;
   Statistics& statistics_;
@@ -146,7 +146,7 @@ CodeMaker::CodeMaker() : cache_(DiskCache::from_environment()) {
   if (can_make()) identity_ = std::string(generator_identity) + "\n" + host_cpu() + "\n";
 }
 
-std::vector<MadeCode> CodeMaker::make(std::span<const KernelSpec* const> specs, Urgency urgency,
+std::vector<MadeCode> CodeMaker::make(std::span<const Spec* const> specs, Urgency urgency,
                                       const std::function<bool(std::size_t)>& is_wanted, Statistics& statistics) const {
   if (!can_make()) return std::vector<MadeCode>(specs.size());
   return Batch(*this, specs, urgency, is_wanted, statistics).make();

@@ -24,7 +24,7 @@ class CodeMaker {
   CodeMaker();
 
   /// Code for all of the specs. `is_wanted(i)` is asked before each long step. Thread-safe. Adds to the statistics.
-  std::vector<MadeCode> make(std::span<const KernelSpec* const> specs, Urgency urgency,
+  std::vector<MadeCode> make(std::span<const Spec* const> specs, Urgency urgency,
                              const std::function<bool(std::size_t)>& is_wanted, Statistics& statistics) const;
 
  private:

@@ -19,8 +19,8 @@
 namespace kplan::jit {
 namespace {
 
-using Stage = KernelCode::Stage;
-using Codes = std::vector<std::shared_ptr<KernelCode>>;
+using Stage = SharedCode::Stage;
+using Codes = std::vector<std::shared_ptr<SharedCode>>;
 
 /// Kernels become compiled in the background so many at a time.
 constexpr std::size_t background_batch = 32;
@@ -30,9 +30,9 @@ constexpr std::size_t background_batch = 32;
 struct Compiler::State {
   std::mutex mutex;
   std::condition_variable changed;  ///< some stage
-  std::unordered_map<std::string, std::weak_ptr<KernelCode>> cache;
+  std::unordered_map<std::string, std::weak_ptr<SharedCode>> cache;
   std::size_t sweep_at = 1024;
-  std::deque<std::weak_ptr<KernelCode>> queue;
+  std::deque<std::weak_ptr<SharedCode>> queue;
   Statistics statistics;
   CodeMaker maker;
   Background background{[this] { return work(); }};
@@ -40,17 +40,18 @@ struct Compiler::State {
 
   State() { install_fork_handlers(); }
 
-  /// What the key's kernels share, made if it is not there.
-  std::shared_ptr<KernelCode> find_or_add(const KernelSpec& spec) {
-    std::string key = spec.key();
-    std::weak_ptr<KernelCode>& known = cache[std::move(key)];
-    std::shared_ptr<KernelCode> code = known.lock();
-    if (code != nullptr) {
+  /// What the users of equal specs share, made if it is not there.
+  template <class Code, class OneSpec>
+  std::shared_ptr<Code> find_or_add(const OneSpec& spec) {
+    std::string key = key_of(spec);
+    std::weak_ptr<SharedCode>& known = cache[std::move(key)];
+    if (const std::shared_ptr<SharedCode> code = known.lock()) {
       ++statistics.from_memory;
-      return code;
+      return std::static_pointer_cast<Code>(code);
     }
     check(spec);
-    known = code = std::make_shared<KernelCode>(spec);
+    const auto code = std::make_shared<Code>(spec);
+    known = code;
     if (settings().is_off) code->stage = Stage::made;
     return code;
   }
@@ -65,7 +66,7 @@ struct Compiler::State {
   /// Makes the code of what is at stage `making`, and sets the stages; nothing is locked meanwhile. Returns the first
   /// failure.
   std::optional<CompilerError> make(const Codes& codes, Urgency urgency) {
-    std::vector<const KernelSpec*> specs;
+    std::vector<const Spec*> specs;
     for (const auto& code : codes) specs.push_back(&code->spec);
     const bool may_drop = urgency == Urgency::background;
     const auto is_wanted = [&](std::size_t i) {
@@ -95,7 +96,7 @@ struct Compiler::State {
   }
 
   /// What nobody wanted is dropped, unless somebody does by now.
-  void drop(const std::shared_ptr<KernelCode>& code, Statistics& spent) {
+  void drop(const std::shared_ptr<SharedCode>& code, Statistics& spent) {
     if (background.is_stopping() || code.use_count() == 1) {
       ++spent.dropped;
       return;
@@ -149,7 +150,7 @@ struct Compiler::State {
     {
       std::lock_guard lock(mutex);
       while (!queue.empty() && batch.size() < background_batch) {
-        std::shared_ptr<KernelCode> code = queue.front().lock();
+        std::shared_ptr<SharedCode> code = queue.front().lock();
         queue.pop_front();
         if (code == nullptr) {
           ++statistics.dropped;
@@ -206,24 +207,37 @@ Compiler& Compiler::instance() {
 Compiler::Compiler() : state_(std::make_unique<State>()) {}
 Compiler::~Compiler() = default;
 
-std::vector<Kernel> Compiler::compile(std::span<const KernelSpec> specs, Wait wait) {
+template <class Code, class Handle, class OneSpec>
+std::vector<Handle> Compiler::compile_all(std::span<const OneSpec> specs, Wait wait) {
   Codes codes;
+  std::vector<Handle> handles;
   codes.reserve(specs.size());
+  handles.reserve(specs.size());
+  const bool waits = wait == Wait::until_compiled || settings().always_waits;
   {
     std::lock_guard lock(state_->mutex);
     state_->statistics.asked += specs.size();
-    for (const KernelSpec& spec : specs) codes.push_back(state_->find_or_add(spec));
+    for (const OneSpec& spec : specs) {
+      std::shared_ptr<Code> code = state_->find_or_add<Code>(spec);
+      codes.push_back(code);
+      handles.push_back(Handle(std::move(code)));
+    }
     state_->sweep();
-    if (wait == Wait::not_at_all && !settings().always_waits) state_->enqueue(codes);
+    if (!waits) state_->enqueue(codes);
   }
-  if (wait == Wait::until_compiled || settings().always_waits) state_->wait_for(codes);
-  std::vector<Kernel> kernels;
-  kernels.reserve(codes.size());
-  for (auto& code : codes) kernels.push_back(Kernel(std::move(code)));
-  return kernels;
+  if (waits) state_->wait_for(codes);
+  return handles;
 }
 
-std::string Compiler::listing(const KernelSpec& spec, Listing what) {
+std::vector<Kernel> Compiler::compile(std::span<const KernelSpec> specs, Wait wait) {
+  return compile_all<KernelCode, Kernel>(specs, wait);
+}
+
+std::vector<RowKernel> Compiler::compile(std::span<const RowSpec> specs, Wait wait) {
+  return compile_all<RowCode, RowKernel>(specs, wait);
+}
+
+std::string Compiler::listing(const Spec& spec, Listing what) {
   check(spec);
   return Generator::instance().listing(spec, what == Listing::ir ? 0 : 1);
 }

@@ -21,12 +21,25 @@ class Kernel {
   std::uint64_t operator()(const KernelArguments& arguments) const { return code_->run(arguments); }
   /// Whether calls run machine code made for the spec; may become true at any time.
   bool is_compiled() const { return code_ != nullptr && code_->is_compiled(); }
-  const KernelSpec& spec() const { return code_->spec; }
+  const KernelSpec& spec() const { return code_->kernel_spec; }
 
  private:
   friend class Compiler;
   explicit Kernel(std::shared_ptr<const KernelCode> code) : code_(std::move(code)) {}
   std::shared_ptr<const KernelCode> code_;
+};
+
+/// Rows that machine code finds, once there is some. Copies share the code; it goes with the last of them.
+class RowKernel {
+ public:
+  RowKernel() = default;
+  /// Thread-safe; takes no lock. Null where there is no code, or not yet: it may be there at any time.
+  RowFunction function() const { return code_ ? code_->row_function() : nullptr; }
+
+ private:
+  friend class Compiler;
+  explicit RowKernel(std::shared_ptr<const RowCode> code) : code_(std::move(code)) {}
+  std::shared_ptr<const RowCode> code_;
 };
 
 enum class Listing { ir, assembly };
@@ -47,10 +60,12 @@ class Compiler {
   /// `not_at_all`: kernels run precompiled until a background thread has found or made their machine code; what
   /// fails there stays precompiled. No file is touched. Cost: microseconds. KPLAN_JIT=wait makes it wait all the same.
   std::vector<Kernel> compile(std::span<const KernelSpec> specs, Wait wait = Wait::until_compiled);
+  /// The same for rows.
+  std::vector<RowKernel> compile(std::span<const RowSpec> specs, Wait wait = Wait::until_compiled);
 
   /// What would be generated for the spec: LLVM IR, or assembly of this machine. Errors: CompilerError when there is no
   /// code generator.
-  std::string listing(const KernelSpec& spec, Listing what);
+  std::string listing(const Spec& spec, Listing what);
 
   /// False when KPLAN_JIT=off, the plugin cannot be opened or executable memory is forbidden; `why_not` says which.
   /// Opens the plugin.
@@ -64,6 +79,8 @@ class Compiler {
   Compiler();
   ~Compiler();
   struct State;
+  template <class Code, class Handle, class OneSpec>
+  std::vector<Handle> compile_all(std::span<const OneSpec> specs, Wait wait);
   std::unique_ptr<State> state_;
 };
 

@@ -65,7 +65,7 @@ std::string Generator::why_not() {
   return plugin_.why_not;
 }
 
-std::vector<std::byte> Generator::generate(const KernelSpec& spec, Urgency urgency, Statistics& times) {
+std::vector<std::byte> Generator::generate(const Spec& spec, Urgency urgency, Statistics& times) {
   if (!is_available()) throw CompilerError("KP-C001", "no code generator: " + why_not());
   GeneratedCode code;
   PluginFailure failure;
@@ -81,7 +81,7 @@ std::vector<std::byte> Generator::generate(const KernelSpec& spec, Urgency urgen
   return out;
 }
 
-std::string Generator::listing(const KernelSpec& spec, int what) {
+std::string Generator::listing(const Spec& spec, int what) {
   if (!is_available()) throw CompilerError("KP-C001", "no code generator: " + why_not());
   PluginFailure failure;
   const Turn turn(*this, Urgency::somebody_waits);

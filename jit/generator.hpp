@@ -26,9 +26,9 @@ class Generator {
 
   /// The image of the spec's code. Calls that somebody waits for go before those of the background. Adds its times to
   /// the statistics. Throws CompilerError.
-  std::vector<std::byte> generate(const KernelSpec& spec, Urgency urgency, Statistics& times);
+  std::vector<std::byte> generate(const Spec& spec, Urgency urgency, Statistics& times);
   /// IR (0) or assembly (1). Throws CompilerError.
-  std::string listing(const KernelSpec& spec, int what);
+  std::string listing(const Spec& spec, int what);
 
   /// Microseconds that opening the plugin took; 0 when it was not tried.
   double load_us() const { return is_open_.load(std::memory_order_acquire) ? load_us_ : 0; }

@@ -1,34 +1,12 @@
-// How it works: a spec's key is its fields written one after the other, integers as zigzag varints and every
-// list behind its length, so that no two specs share a key. Equality and key leave the name out: it says
-// nothing about the code.
+// Equality and key leave the name out: it says nothing about the code.
 #include "jit/kernel_spec.hpp"
 
 #include <algorithm>
 
+#include "jit/key_writer.hpp"
+
 namespace kplan::jit {
 namespace {
-
-class KeyWriter {
- public:
-  void unsigned_number(std::uint64_t v) {
-    while (v >= 0x80) {
-      bytes_.push_back(static_cast<char>(v | 0x80));
-      v >>= 7;
-    }
-    bytes_.push_back(static_cast<char>(v));
-  }
-  void number(std::int64_t v) {
-    unsigned_number((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63));
-  }
-  void numbers(const std::vector<std::int64_t>& list) {
-    unsigned_number(list.size());
-    for (std::int64_t v : list) number(v);
-  }
-  std::string take() { return std::move(bytes_); }
-
- private:
-  std::string bytes_;
-};
 
 void write(KeyWriter& key, const Instruction& in) {
   key.unsigned_number(static_cast<std::uint64_t>(in.opcode));

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "jit/kernel_spec.hpp"
+#include "jit/spec.hpp"
 
 namespace kplan::jit {
 
-inline constexpr std::uint32_t plugin_version = 2;
+inline constexpr std::uint32_t plugin_version = 3;
 inline constexpr const char* plugin_symbol = "kplan_code_generator";
 
 /// Why a call of the plugin failed; `code` is empty when it did not.
@@ -31,17 +31,18 @@ struct GeneratedCode {
 /// a kernel between calls.
 struct CodeGenerator {
   /// False on failure.
-  bool (*generate)(const KernelSpec* spec, GeneratedCode* out, PluginFailure* failure);
+  bool (*generate)(const Spec* spec, GeneratedCode* out, PluginFailure* failure);
   /// IR (0) or assembly (1) of the spec; null on failure. Freed with `free`.
-  char* (*listing)(const KernelSpec* spec, int what, PluginFailure* failure);
+  char* (*listing)(const Spec* spec, int what, PluginFailure* failure);
   void (*free)(void* memory);
 };
 
 struct PluginRequest {
   std::uint32_t version = plugin_version;
-  std::uint32_t spec_bytes = sizeof(KernelSpec);
+  std::uint32_t spec_bytes = sizeof(Spec);
   std::uint32_t instruction_bytes = sizeof(Instruction);
-  std::uint32_t arguments_bytes = sizeof(KernelArguments);
+  std::uint32_t row_step_bytes = sizeof(RowStep);
+  std::uint32_t arguments_bytes = sizeof(KernelArguments) + sizeof(RowArguments);
   const char* identity;  ///< generator_identity of the service's build
 };
 

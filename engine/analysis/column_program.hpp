@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "plans/evaluate.hpp"
@@ -19,7 +20,8 @@ inline std::int64_t* room_in(Column& column, std::size_t count) {
   return column.data();
 }
 
-/// Environments in order, as columns by where-bound variable. Those of variables that are not bound yet have no meaning.
+/// Environments in order, as columns by where-bound variable. Those of variables that are not bound yet have no
+/// meaning.
 struct Block {
   static constexpr std::size_t most_rows = 1024;
 
@@ -44,17 +46,6 @@ class ColumnProgram {
     elements,  ///< offsets in elements of a reference to one element
     runs,      ///< of a reference that names_runs: the first element, and how many follow each other
   };
-  /// `e` must live as long as the program. Layouts of buffers may change from run to run, but not their dimensions.
-  ColumnProgram(const Expr& e, Form form, const RankState& state);
-
-  const Expr& expression() const { return *e_; }
-  Form form() const { return form_; }
-
-  /// Writes a value for every environment; `counts` only of runs. False where they cannot all be had by loops (reals,
-  /// faults, faults in what `?:` leaves out): then environments must be taken one by one.
-  bool run(const RankState& state, const Block& block, std::int64_t* values, std::int64_t* counts = nullptr);
-
- private:
   /// What a step reads.
   struct Source {
     enum class Kind : std::uint8_t { value, rank, size, parameter, variable, slot, extent, element_count };
@@ -74,6 +65,21 @@ class ColumnProgram {
     std::size_t element_bytes = 0, offset_bytes = 0;  ///< load
   };
 
+  /// `e` must live as long as the program. Layouts of buffers may change from run to run, but not their dimensions.
+  ColumnProgram(const Expr& e, Form form, const RankState& state);
+
+  const Expr& expression() const { return *e_; }
+  Form form() const { return form_; }
+  /// Whether there are steps that say it all.
+  bool is_complete() const { return is_complete_; }
+  /// They leave the values in slot 0, of runs the counts in slot 1.
+  std::span<const Step> steps() const { return steps_; }
+
+  /// Writes a value for every environment; `counts` only of runs. False where they cannot all be had by loops (reals,
+  /// faults, faults in what `?:` leaves out): then environments must be taken one by one.
+  bool run(const RankState& state, const Block& block, std::int64_t* values, std::int64_t* counts = nullptr);
+
+ private:
   /// These add the steps of an expression, and say where its values are: in slot `to` where a step has made them.
   std::optional<Source> add(const Expr& e, std::int32_t to);
   std::optional<Source> add_pair(Operation operation, const Expr& e, std::int32_t to);

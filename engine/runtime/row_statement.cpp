@@ -6,6 +6,7 @@
 #include "engine/runtime/row_statement.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::uint64_t rows_form = 2;
 constexpr std::size_t alignment_bytes = 16;
+constexpr std::size_t any = SIZE_MAX;  // not known when compiled
 
 struct RowHeader {
   std::uint64_t form = rows_form, uniform_hash = 0;
@@ -88,14 +90,29 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number)
     part.has_counts = !is_one_element(*bound_.model, *part.near.expression);
     part.value_bytes = r.value_type.size_bytes;
     part.sent.resize(part.told.size() + (part.has_counts ? 1 : 0));
-    using Form = ColumnProgram::Form;
-    for (End* end : {&part.near, &part.far}) {
-      const Form of_element = end == &part.far || part.has_counts ? Form::runs : Form::elements;
-      end->program = enumeration_.columns().program(*end->expression, end->is_element() ? of_element : Form::integers);
-    }
+    part.are_single = !part.has_counts && is_one_element(*bound_.model, *part.far.expression);
     if (!r.is_assign || r.value_type != r.place_type)
       part.update = make_listed_update(bound_, number, static_cast<int>(k));
+    using Form = ColumnProgram::Form;
+    for (End* end : {&part.near, &part.far}) {
+      const bool are_runs = end == &part.far ? !part.are_single : part.has_counts;
+      const Form of_element = are_runs ? Form::runs : Form::elements;
+      end->program = enumeration_.columns().program(*end->expression, end->is_element() ? of_element : Form::integers);
+      const bool goes_to_list = part.update && (end == &part.near) == s_.is_pull;
+      if (!end->is_element() || goes_to_list) continue;
+      end->unit = static_cast<std::int64_t>(end->expression->element_bytes);
+      end->offset = static_cast<std::int64_t>(end->expression->field_offset_bytes);
+    }
   }
+  const auto wish_of = [](const Part& part, const End& end) {
+    return RowWish{&*end.program, end.unit, end.offset, part.has_counts, part.told};
+  };
+  std::vector<RowWish> near;
+  for (Part& part : parts_) {
+    near.push_back(wish_of(part, part.near));
+    if (auto call = lower_told_rows(bound_, s_, wish_of(part, part.far))) part.told_rows.emplace(std::move(*call));
+  }
+  if (auto call = lower_decided_rows(bound_, s_, near)) decided_rows_.emplace(std::move(*call));
 }
 
 bool RowStatement::is_rows(std::span<const std::byte> letter) {
@@ -111,11 +128,33 @@ std::uint64_t RowStatement::uniform_hash_in(std::span<const std::byte> letter) {
   return header.uniform_hash;
 }
 
-void RowStatement::End::scale(std::int64_t* firsts, std::size_t count) const {
-  if (!is_element()) return;
-  const auto bytes = static_cast<std::int64_t>(expression->element_bytes),
-             offset = static_cast<std::int64_t>(expression->field_offset_bytes);
-  for (std::size_t row = 0; row < count; ++row) firsts[row] = firsts[row] * bytes + offset;
+/// The rows of all parts; false where it must be done, or tried, by the enumeration.
+bool RowStatement::find_by_code() {
+  if (!decided_rows_) return false;
+  for (;;) {
+    columns_.clear();
+    room_.clear();
+    for (Part& part : parts_) {
+      std::size_t room = std::min(part.peers.size(), part.firsts.size());
+      columns_.insert(columns_.end(), {part.peers.data(), part.firsts.data()});
+      for (Column& column : part.sent) {
+        room = std::min(room, column.size());
+        columns_.push_back(column.data());
+      }
+      room_.push_back(static_cast<std::int64_t>(room));
+    }
+    found_.resize(parts_.size());
+    const jit::RowsOutcome outcome = decided_rows_->run(bound_.state, 0, {}, {columns_, room_, found_});
+    if (outcome == jit::rows_left) return false;
+    if (outcome == jit::rows_done) break;
+    for (std::size_t k = 0; k < parts_.size(); ++k) {
+      const std::size_t more = std::max(Block::most_rows, 2 * static_cast<std::size_t>(room_[k]));
+      for (Column* column : {&parts_[k].peers, &parts_[k].firsts}) room_in(*column, more);
+      for (Column& column : parts_[k].sent) room_in(column, more);
+    }
+  }
+  for (std::size_t k = 0; k < parts_.size(); ++k) parts_[k].rows = static_cast<std::size_t>(found_[k]);
+  return true;
 }
 
 void RowStatement::add(Part& part, const Block& block, const std::int64_t* peers) {
@@ -146,8 +185,10 @@ void RowStatement::count_shares() {
     for (std::size_t row = 0; row < part.rows; ++row) {
       Cursor& cursor = part.cursors[share_of(part.peers[row])];
       ++cursor.rows;
-      cursor.elements += part.count_of(row);
+      if (part.has_counts) cursor.elements += part.count_of(row);
     }
+    if (!part.has_counts)
+      for (Cursor& cursor : part.cursors) cursor.elements = cursor.rows;
     bool is_wide = false;
     for (const Column& words : part.sent)
       for (std::size_t row = 0; row < part.rows; ++row) is_wide |= words[row] != static_cast<std::int32_t>(words[row]);
@@ -195,8 +236,9 @@ void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& 
     part.rows = 0;
     if (part.update) part.update->set_varying(state.parameters);
   }
-  enumeration_.each_decided(
-      [this](std::size_t k, const Block& block, const std::int64_t* peers) { add(parts_[k], block, peers); });
+  if (!find_by_code())
+    enumeration_.each_decided(
+        [this](std::size_t k, const Block& block, const std::int64_t* peers) { add(parts_[k], block, peers); });
   count_shares();
   if (memories_.size() < sharers_.size()) memories_.resize(sharers_.size());
   own_ = {};
@@ -218,23 +260,37 @@ void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& 
 
 void RowStatement::fill(const std::vector<BoundMemory>& memory) {
   for (Part& part : parts_) {
-    const std::byte* base =
+    const std::byte* const base =
         part.near.is_element() ? memory[static_cast<std::size_t>(part.near.buffer())].base : nullptr;
-    for (std::size_t row = 0; row < part.rows; ++row) {
-      Cursor& to = part.cursors[share_of(part.peers[row])];
-      const auto write = [&](std::size_t column, std::int64_t word) {
-        const std::size_t n = column * to.rows + to.at;
-        if (to.is_wide) {
-          std::memcpy(to.words + 8 * n, &word, 8);
-        } else {
-          const auto narrow = static_cast<std::int32_t>(word);
-          std::memcpy(to.words + 4 * n, &narrow, 4);
-        }
-      };
-      for (std::size_t c = 0; c < part.sent.size(); ++c) write(c, part.sent[c][row]);
-      ++to.at;
-      if (!s_.is_pull)
-        to.values = copy_values(base, part.firsts[row], part.count_of(row) * part.value_bytes, to.values);
+    const bool is_wide = !part.cursors.empty() && part.cursors[0].is_wide;
+    const std::size_t bytes = s_.is_pull || part.has_counts ? any : part.value_bytes;
+    if (is_wide) fill_part<std::int64_t, any, any>(part, base);
+    else if (part.sent.size() == 1 && bytes == 8) fill_part<std::int32_t, 1, 8>(part, base);
+    else if (part.sent.size() == 1 && bytes == 4) fill_part<std::int32_t, 1, 4>(part, base);
+    else if (bytes == 8) fill_part<std::int32_t, any, 8>(part, base);
+    else if (bytes == 4) fill_part<std::int32_t, any, 4>(part, base);
+    else fill_part<std::int32_t, any, any>(part, base);
+  }
+}
+
+/// Words of so many columns; of a push, elements of so many bytes, one a row.
+template <class Word, std::size_t columns, std::size_t bytes>
+void RowStatement::fill_part(Part& part, const std::byte* base) {
+  const std::size_t column_count = columns == any ? part.sent.size() : columns;
+  for (std::size_t row = 0; row < part.rows; ++row) {
+    Cursor& to = part.cursors[share_of(part.peers[row])];
+    const std::size_t n = to.at++;
+    for (std::size_t c = 0; c < column_count; ++c) {
+      const auto word = static_cast<Word>(part.sent[c][row]);
+      std::memcpy(to.words + sizeof(Word) * (c * to.rows + n), &word, sizeof word);
+    }
+    if constexpr (bytes != any) {
+      // An integer's low bytes are its value in every type of its size.
+      auto value = static_cast<std::uint64_t>(part.firsts[row]);
+      if (base) std::memcpy(&value, base + part.firsts[row], bytes);
+      std::memcpy(to.values + bytes * n, &value, bytes);
+    } else if (!s_.is_pull) {
+      to.values = copy_values(base, part.firsts[row], part.count_of(row) * part.value_bytes, to.values);
     }
   }
 }
@@ -303,7 +359,7 @@ bool RowStatement::take(std::vector<Came>& letters) {
       if (part.has_counts) {
         segment.elements = 0;
         for (std::size_t row = segment.first_row; row < part.come_rows; ++row)
-          segment.elements += static_cast<std::size_t>(part.come_counts[row]);
+          segment.elements += static_cast<std::size_t>(part.come_count(row));
       }
       if (s_.is_pull) part.segments.push_back(segment);
       else add_segment(part, segment, came.letter, at);
@@ -314,8 +370,9 @@ bool RowStatement::take(std::vector<Came>& letters) {
 
 bool RowStatement::can_be_applied(bool are_assigned_distinct) {
   return std::ranges::all_of(parts_, [&](const Part& p) {
-    return can_be_listed(p) && (!p.reduction->is_assign || are_assigned_distinct ||
-                                are_distinct(p, p.come_rows, p.come_firsts.data(), p.come_counts.data()));
+    return can_be_listed(p) &&
+           (!p.reduction->is_assign || are_assigned_distinct ||
+            are_distinct(p, p.come_rows, p.come_firsts.data(), p.are_single ? nullptr : p.come_counts.data()));
   });
 }
 
@@ -336,7 +393,7 @@ void RowStatement::answer(std::size_t n, const std::vector<BoundMemory>& memory,
     const std::byte* const base =
         part.far.is_element() ? memory[static_cast<std::size_t>(part.far.buffer())].base : nullptr;
     for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row)
-      at = copy_values(base, part.come_firsts[row], static_cast<std::size_t>(part.come_counts[row]) * part.value_bytes,
+      at = copy_values(base, part.come_firsts[row], static_cast<std::size_t>(part.come_count(row)) * part.value_bytes,
                        at);
   }
 }
@@ -365,14 +422,14 @@ bool RowStatement::take_answers(std::vector<Came>& answers) {
     are_all_distinct = are_all_distinct && (!part.reduction->is_assign ||
                                             are_distinct(part, part.rows, part.firsts.data(),
                                                          part.has_counts ? part.sent.back().data() : nullptr));
-    std::int64_t *const firsts = room_in(part.come_firsts, part.come_rows), *const counts = room_in(part.come_counts,
-                                                                                                    part.come_rows);
+    std::int64_t* const firsts = room_in(part.come_firsts, part.come_rows);
+    std::int64_t* const counts = part.are_single ? nullptr : room_in(part.come_counts, part.come_rows);
     for (std::size_t n = 0; n < answers.size(); ++n)
       part.cursors[share_of(answers[n].from)].at = part.segments[n].first_row;
     for (std::size_t row = 0; row < part.rows; ++row) {
       const std::size_t to = part.cursors[share_of(part.peers[row])].at++;
       firsts[to] = part.firsts[row];
-      counts[to] = static_cast<std::int64_t>(part.count_of(row));
+      if (counts) counts[to] = static_cast<std::int64_t>(part.count_of(row));
     }
   }
   return are_all_distinct && can_be_applied(/*are_assigned_distinct=*/true);
@@ -381,6 +438,7 @@ bool RowStatement::take_answers(std::vector<Came>& answers) {
 /// Adds where the elements of the rows are here; false where one is outside its buffer or has not as many elements as
 /// at the other end.
 bool RowStatement::locate_rows(Part& part, const Table& table) {
+  if (locate_by_code(part, table)) return true;
   for (std::size_t first = 0; first < table.rows; first += block_.count) {
     block_.count = std::min(Block::most_rows, table.rows - first);
     for (std::size_t w = 0; w < part.told.size(); ++w) {
@@ -388,19 +446,36 @@ bool RowStatement::locate_rows(Part& part, const Table& table) {
       for (std::size_t row = 0; row < block_.count; ++row) words[row] = table.at(w, first + row);
     }
     const std::size_t before = part.come_rows;
-    std::int64_t *const firsts = room_in(part.come_firsts, before + block_.count) + before,
-                        *const counts = room_in(part.come_counts, before + block_.count) + before;
-    if (!part.far.is_element()) std::fill_n(counts, block_.count, 1);
+    const std::size_t after = before + block_.count;
+    std::int64_t* const firsts = room_in(part.come_firsts, after) + before;
+    std::int64_t* const counts = part.are_single ? nullptr : room_in(part.come_counts, after) + before;
+    if (counts && !part.far.is_element()) std::fill_n(counts, block_.count, 1);
     try {
       enumeration_.columns().run(*part.far.program, block_, firsts, part.far.is_element() ? counts : nullptr);
     } catch (const BlockFault&) {
       return false;
     }
-    for (std::size_t row = 0; row < block_.count; ++row)
+    for (std::size_t row = 0; counts && row < block_.count; ++row)
       if (counts[row] != (part.has_counts ? table.at(part.told.size(), first + row) : 1)) return false;
     part.far.scale(firsts, block_.count);
     part.come_rows += block_.count;
   }
+  return true;
+}
+
+/// False where it must be done, or tried, by column programs.
+bool RowStatement::locate_by_code(Part& part, const Table& table) {
+  if (!part.told_rows || table.is_wide) return false;
+  word_columns_.clear();
+  for (std::size_t c = 0; c < part.sent.size(); ++c) word_columns_.push_back(table.words + 4 * c * table.rows);
+  const std::size_t before = part.come_rows, after = before + table.rows;
+  std::int64_t* const columns[] = {room_in(part.come_firsts, after) + before,
+                                   part.are_single ? nullptr : room_in(part.come_counts, after) + before};
+  const auto rows = static_cast<std::int64_t>(table.rows);
+  std::int64_t found = 0;
+  if (part.told_rows->run(bound_.state, rows, word_columns_, {columns, {&rows, 1}, {&found, 1}}) != jit::rows_done)
+    return false;
+  part.come_rows = after;
   return true;
 }
 
@@ -410,10 +485,36 @@ bool RowStatement::can_be_listed(const Part& part) const {
   return !part.update || layout.extent <= std::numeric_limits<jit::ListEntry>::max();
 }
 
+bool RowStatement::are_distinct_elements(std::size_t rows, const std::int64_t* firsts, std::int64_t bytes) {
+  bool is_ascending = true;
+  std::int64_t lowest = INT64_MAX, highest = INT64_MIN;
+  for (std::size_t row = 0; row < rows; ++row) {
+    is_ascending &= firsts[row] > highest;
+    lowest = std::min(lowest, firsts[row]);
+    highest = std::max(highest, firsts[row]);
+  }
+  if (is_ascending) return true;
+  // Any two lie a whole number of elements apart.
+  const auto unit = static_cast<std::uint64_t>(bytes);
+  const int shift = std::has_single_bit(unit) ? std::countr_zero(unit) : -1;
+  const auto number = [&](std::int64_t first) {
+    const auto distance = static_cast<std::uint64_t>(first - lowest);
+    return shift >= 0 ? distance >> shift : distance / unit;
+  };
+  marks_.assign(number(highest) / 64 + 1, 0);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::uint64_t k = number(firsts[row]), bit = std::uint64_t{1} << (k % 64);
+    if ((marks_[k / 64] & bit) != 0) return false;
+    marks_[k / 64] |= bit;
+  }
+  return true;
+}
+
 bool RowStatement::are_distinct(const Part& part, std::size_t rows, const std::int64_t* firsts,
                                 const std::int64_t* counts) {
-  const auto bytes = static_cast<std::int64_t>(part.reduction->place->element_bytes);
-  const auto end_of = [&](std::size_t row) { return firsts[row] + (counts ? counts[row] : 1) * bytes; };
+  const std::int64_t bytes = (s_.is_pull ? part.near : part.far).unit;
+  if (!counts) return are_distinct_elements(rows, firsts, bytes);
+  const auto end_of = [&](std::size_t row) { return firsts[row] + counts[row] * bytes; };
   bool is_ascending = true;
   std::int64_t lowest = INT64_MAX, end = INT64_MIN;
   for (std::size_t row = 0; row < rows; ++row) {
@@ -473,14 +574,17 @@ void RowStatement::apply(const std::vector<BoundMemory>& memory, const std::func
       apply_copies(part, base);
       continue;
     }
-    const auto element = static_cast<std::int64_t>(part.reduction->place->element_bytes);
     std::size_t row = 0;
     for (const Segment& segment : part.segments) {
-      listed_.clear();
-      for (const std::size_t end = row + segment.rows; row < end; ++row) {
-        const std::int64_t first = part.come_firsts[row] / element;
-        for (std::int64_t k = first; k < first + part.come_counts[row]; ++k)
-          listed_.push_back(static_cast<jit::ListEntry>(k));
+      const std::size_t end = row + segment.rows;
+      if (part.are_single) {
+        listed_.resize(segment.rows);
+        for (jit::ListEntry& entry : listed_) entry = static_cast<jit::ListEntry>(part.come_firsts[row++]);
+      } else {
+        listed_.clear();
+        for (; row < end; ++row)
+          for (std::int64_t k = 0; k < part.come_counts[row]; ++k)
+            listed_.push_back(static_cast<jit::ListEntry>(part.come_firsts[row] + k));
       }
       // Kernels that unpack only read the message.
       if (!listed_.empty() && part.update->run_listed(memory, const_cast<std::byte*>(segment.values), listed_) != 0)
@@ -489,13 +593,27 @@ void RowStatement::apply(const std::vector<BoundMemory>& memory, const std::func
   }
 }
 
+/// Elements of so many bytes, one a row.
+template <std::size_t bytes>
+void RowStatement::write_single(const std::int64_t* firsts, const Segment& segment, std::byte* base) {
+  for (std::size_t row = 0; row < segment.rows; ++row)
+    std::memcpy(base + firsts[row], segment.values + bytes * row, bytes);
+}
+
 void RowStatement::apply_copies(const Part& part, std::byte* base) const {
   std::size_t row = 0;
   for (const Segment& segment : part.segments) {
+    if (part.are_single && (part.value_bytes == 8 || part.value_bytes == 4)) {
+      const std::int64_t* const firsts = part.come_firsts.data() + row;
+      if (part.value_bytes == 8) write_single<8>(firsts, segment, base);
+      else write_single<4>(firsts, segment, base);
+      row += segment.rows;
+      continue;
+    }
     const std::byte* from = segment.values;
     for (const std::size_t end = row + segment.rows; row < end; ++row) {
       std::byte* const to = base + part.come_firsts[row];
-      const std::size_t bytes = static_cast<std::size_t>(part.come_counts[row]) * part.value_bytes;
+      const std::size_t bytes = static_cast<std::size_t>(part.come_count(row)) * part.value_bytes;
       if (bytes == 8) std::memcpy(to, from, 8);
       else if (bytes == 4) std::memcpy(to, from, 4);
       else if (bytes > 0) std::memcpy(to, from, bytes);

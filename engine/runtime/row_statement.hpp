@@ -13,6 +13,7 @@
 #include "engine/analysis/enumeration.hpp"
 #include "engine/analysis/pattern.hpp"
 #include "engine/runtime/ready_call.hpp"
+#include "engine/runtime/ready_rows.hpp"
 #include "kplan/transport.hpp"
 
 namespace kplan {
@@ -70,11 +71,15 @@ class RowStatement {
   struct End {
     ExprPtr expression;
     std::optional<ColumnProgram> program;
+    /// Of an element: where it lies is its number times `unit`, and `offset`: bytes in the buffer, but numbers of
+    /// elements where these go to a list.
+    std::int64_t unit = 1, offset = 0;
 
     bool is_element() const { return expression->kind == ExprKind::element; }
     int buffer() const { return expression->id; }
-    /// From numbers of elements to bytes in their buffer.
-    void scale(std::int64_t* firsts, std::size_t count) const;
+    void scale(std::int64_t* firsts, std::size_t count) const {
+      for (std::size_t row = 0; row < count; ++row) firsts[row] = firsts[row] * unit + offset;
+    }
   };
   /// The rows of one reduction in the letter to one rank, and where the next goes.
   struct Cursor {
@@ -88,19 +93,22 @@ class RowStatement {
     const Reduction* reduction = nullptr;
     std::vector<int> told;    ///< variables that the other end uses
     End near, far;            ///< of the end that knows the pattern, of the other
-    bool has_counts = false;  ///< a row may have more or fewer elements than one
+    bool has_counts = false;  ///< a row may have more or fewer elements than one, and says how many
+    bool are_single = false;  ///< none can, at either end
     std::size_t value_bytes = 0;
-    std::optional<ReadyCall> update;  ///< null: values are copied
+    std::optional<ReadyCall> update;     ///< null: values are copied
+    std::optional<ReadyRows> told_rows;  ///< finds the rows that have come; null where a column program must
 
     std::size_t rows = 0;         ///< of this end's environments
-    Column peers, firsts;         ///< the other ends; bytes in the buffer, or the integer
+    Column peers, firsts;         ///< the other ends; where it is here, or the integer
     std::vector<Column> sent;     ///< columns of the letter: words by told variable, counts where there are any
     std::vector<Cursor> cursors;  ///< by share
 
     // What has come: rows that were told to this end; then, of a pull, the rows that it asked for, by sender.
     std::vector<Segment> segments;  ///< by letter
     std::size_t come_rows = 0;
-    Column come_firsts, come_counts;  ///< as `firsts`
+    Column come_firsts, come_counts;  ///< as `firsts`; no counts where rows are single
+    std::int64_t come_count(std::size_t row) const { return are_single ? 1 : come_counts[row]; }
     /// The elements of a row of this end.
     std::size_t count_of(std::size_t row) const { return has_counts ? static_cast<std::size_t>(sent.back()[row]) : 1; }
   };
@@ -121,6 +129,7 @@ class RowStatement {
   };
 
   RowStatement(const BoundPlan& bound, std::size_t number);
+  bool find_by_code();
   void add(Part& part, const Block& block, const std::int64_t* peers);
   /// Its number. Shares are what goes to one rank each.
   std::size_t share_of(std::int64_t peer) {
@@ -133,22 +142,33 @@ class RowStatement {
   std::size_t lay_out(std::size_t share);
   void begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter);
   void fill(const std::vector<BoundMemory>& memory);
+  template <class Word, std::size_t columns, std::size_t bytes>
+  void fill_part(Part& part, const std::byte* base);
   static std::byte* copy_values(const std::byte* base, std::int64_t first, std::size_t bytes, std::byte* to);
   const std::byte* read_tables(std::span<const std::byte> letter, std::vector<Table>& tables) const;
   /// Adds the segment, whose values lie behind byte `at` of the letter, which is moved on.
   static void add_segment(Part& part, Segment segment, std::span<const std::byte> letter, std::size_t& at);
   bool locate_rows(Part& part, const Table& table);
+  bool locate_by_code(Part& part, const Table& table);
   bool can_be_applied(bool are_assigned_distinct);
   bool can_be_listed(const Part& part) const;
   /// Whether no element is met twice; rows of counts[row] elements, or of one each.
   bool are_distinct(const Part& part, std::size_t rows, const std::int64_t* firsts, const std::int64_t* counts);
+  /// The same of rows of one element, of so many bytes apart or multiples of it.
+  bool are_distinct_elements(std::size_t rows, const std::int64_t* firsts, std::int64_t bytes);
   void apply_copies(const Part& part, std::byte* base) const;
+  template <std::size_t bytes>
+  static void write_single(const std::int64_t* firsts, const Segment& segment, std::byte* base);
 
   BoundPlan bound_;
   const Statement& s_;
   std::vector<Part> parts_;
   Enumeration enumeration_;
   Block block_;
+  std::optional<ReadyRows> decided_rows_;  ///< null where the enumeration must find them
+  std::vector<std::int64_t*> columns_;     ///< arguments of a ReadyRows
+  std::vector<const std::byte*> word_columns_;
+  std::vector<std::int64_t> room_, found_;
 
   std::vector<std::int64_t> sharers_;             ///< peers, by share
   std::vector<std::int32_t> share_numbers_;       ///< by peer; -1: none

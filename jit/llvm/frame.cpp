@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "jit/llvm/symbol_name.hpp"
+
 namespace kplan::jit {
 
 using llvm::Value;
@@ -13,20 +15,13 @@ namespace {
 
 enum Field { bases, lists, list_length, extents, strides_bytes, scalars };
 
-/// A name for the symbol table: what is not a letter, digit or underscore becomes an underscore.
-std::string symbol_name(const llvm::Module& module, const KernelSpec& spec) {
-  std::string out = "kplan_" + (spec.name.empty() ? std::string("kernel") : spec.name.substr(0, 80));
-  std::replace_if(
-      out.begin(), out.end(), [](unsigned char c) { return c >= 0x80 || (!isalnum(c) && c != '_'); }, '_');
-  return out + "_" + std::to_string(module.size());
-}
-
 }  // namespace
 
 Frame::Frame(llvm::Module& module, const KernelSpec& kernel_spec)
     : spec(kernel_spec), function(nullptr), builder(module.getContext()), entry_(module.getContext()) {
   auto* type = llvm::FunctionType::get(builder.getInt64Ty(), {builder.getPtrTy()}, false);
-  function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol_name(module, spec), module);
+  function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
+                                    symbol_name(module, spec.name.empty() ? "kernel" : spec.name), module);
   function->setDoesNotThrow();
   needs_positions_ = std::any_of(spec.instructions.begin(), spec.instructions.end(), [](const Instruction& in) {
     return in.opcode == Opcode::position || (in.opcode == Opcode::apply && divides(in.operation));

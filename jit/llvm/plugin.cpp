@@ -3,6 +3,7 @@
 // is refused.
 #include "jit/plugin.hpp"
 
+#include <llvm/IR/Function.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/ErrorHandling.h>
@@ -16,6 +17,7 @@
 
 #include "generator_identity.hpp"
 #include "jit/llvm/emit_kernel.hpp"
+#include "jit/llvm/emit_rows.hpp"
 #include "jit/llvm/host_target.hpp"
 #include "jit/llvm/image_linker.hpp"
 
@@ -76,11 +78,15 @@ auto guarded(PluginFailure* failure, F f) -> decltype(f()) {
   return {};
 }
 
-/// A module with the kernel's function.
-std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, const KernelSpec& spec, std::string& function) {
+/// A module with the function of the spec.
+std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, const Spec& spec, std::string& function) {
   auto module = std::make_unique<llvm::Module>("kplan", context);
   session().target->prepare(*module);
-  function = emit_kernel(*module, spec, session().target->vector_bytes())->getName().str();
+  const llvm::Function* const emitted =
+      std::holds_alternative<RowSpec>(spec)
+          ? emit_rows(*module, std::get<RowSpec>(spec))
+          : emit_kernel(*module, std::get<KernelSpec>(spec), session().target->vector_bytes());
+  function = emitted->getName().str();
 #ifndef NDEBUG
   std::string complaint;
   llvm::raw_string_ostream stream(complaint);
@@ -101,7 +107,7 @@ class Clock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-bool generate(const KernelSpec* spec, GeneratedCode* out, PluginFailure* failure) {
+bool generate(const Spec* spec, GeneratedCode* out, PluginFailure* failure) {
   return guarded(failure, [&] {
     Clock clock;
     llvm::LLVMContext context;
@@ -122,7 +128,7 @@ bool generate(const KernelSpec* spec, GeneratedCode* out, PluginFailure* failure
   });
 }
 
-char* listing(const KernelSpec* spec, int what, PluginFailure* failure) {
+char* listing(const Spec* spec, int what, PluginFailure* failure) {
   return guarded(failure, [&]() -> char* {
     llvm::LLVMContext context;
     std::string function;
@@ -151,8 +157,8 @@ extern "C" __attribute__((visibility("default"))) const kplan::jit::CodeGenerato
   using namespace kplan::jit;
   const PluginRequest own{.identity = generator_identity};
   if (request->version != own.version || request->spec_bytes != own.spec_bytes ||
-      request->instruction_bytes != own.instruction_bytes || request->arguments_bytes != own.arguments_bytes ||
-      std::strcmp(request->identity, generator_identity) != 0) {
+      request->instruction_bytes != own.instruction_bytes || request->row_step_bytes != own.row_step_bytes ||
+      request->arguments_bytes != own.arguments_bytes || std::strcmp(request->identity, generator_identity) != 0) {
     write(failure, "KP-C008", "the code generator belongs to another build of kplan");
     return nullptr;
   }

@@ -23,20 +23,26 @@ constexpr std::uint8_t return_77[] = {0xb8, 77, 0, 0, 0, 0xc3};  // mov eax, 77;
 constexpr std::uint32_t return_77[] = {0xd28009a0, 0xd65f03c0};  // mov x0, 77; ret
 #endif
 
-void log(const KernelSpec& spec) {
+const std::string& name_of(const Spec& spec) {
+  return std::visit([](const auto& s) -> const std::string& { return s.name; }, spec);
+}
+
+void log(const Spec& spec) {
   const char* path = std::getenv("KPLAN_FAKE_LOG");
   if (path == nullptr) return;
-  const std::string line = spec.name + " " + std::to_string(spec.extents.empty() ? 0 : spec.extents[0]) + "\n";
+  const auto* const kernel = std::get_if<KernelSpec>(&spec);
+  const std::int64_t extent = kernel && !kernel->extents.empty() ? kernel->extents[0] : 0;
+  const std::string line = name_of(spec) + " " + std::to_string(extent) + "\n";
   const int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (write(file, line.data(), line.size()) < 0) std::abort();
   close(file);
 }
 
-bool generate(const KernelSpec* spec, GeneratedCode* out, PluginFailure* failure) {
+bool generate(const Spec* spec, GeneratedCode* out, PluginFailure* failure) {
   log(*spec);
   if (const char* milliseconds = std::getenv("KPLAN_FAKE_MILLISECONDS"))
     usleep(1000 * static_cast<useconds_t>(std::atoi(milliseconds)));
-  if (spec->name == "bad") {
+  if (name_of(*spec) == "bad") {
     std::snprintf(failure->code, sizeof failure->code, "KP-C006");
     std::snprintf(failure->message, sizeof failure->message, "a bad kernel");
     return false;
@@ -48,7 +54,7 @@ bool generate(const KernelSpec* spec, GeneratedCode* out, PluginFailure* failure
   return true;
 }
 
-char* listing(const KernelSpec*, int, PluginFailure*) { return strdup("return 77"); }
+char* listing(const Spec*, int, PluginFailure*) { return strdup("return 77"); }
 
 }  // namespace
 

@@ -1,0 +1,48 @@
+#pragma once
+// The rows of a where-list as code: which spec finds them, and what it is given at every run.
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/analysis/bound_plan.hpp"
+#include "engine/analysis/column_program.hpp"
+#include "jit/row_spec.hpp"
+
+namespace kplan {
+
+/// A number that the code is given.
+struct RowScalar {
+  enum class Kind : std::uint8_t { rank, size, parameter, extent, stride, element_count, given } kind = Kind::given;
+  int number = 0;     ///< of the parameter or buffer
+  int dimension = 0;  ///< extent, stride
+  bool operator==(const RowScalar&) const = default;
+};
+
+struct RowCall {
+  jit::RowSpec spec;
+  std::vector<RowScalar> scalars;  ///< by slot; at most one is `given`, by who calls
+  std::vector<int> buffers;        ///< by array, whose contents are read; -1: a table of who calls
+  std::int64_t most_turns = 0;     ///< of loops: with these no walk through the where-list takes too many steps
+};
+
+/// What one reduction wants to know of its environments.
+struct RowWish {
+  const ColumnProgram* end = nullptr;  ///< the element or integer at one end
+  std::int64_t unit = 1, offset = 0;   ///< the first element's number times `unit`, and `offset`, is what is wanted
+  bool has_counts = false;             ///< rows are told with their numbers of elements; else these are 1
+  std::vector<int> told;               ///< variables that the other end uses
+};
+
+/// The environments in which this rank decides (as sender of a push, or receiver of a pull), one part a reduction; its
+/// columns: the rank at the other end, where the end's elements begin in its buffer (or the integer), the words of the
+/// told variables, the number of elements where there are counts. Nothing where a part of the where-list has no
+/// steps.
+std::optional<RowCall> lower_decided_rows(const BoundPlan& bound, const Statement& s, std::span<const RowWish> wishes);
+
+/// Rows that were told, by a table of 32-bit words, column by column: array k is column k, the given scalar is the
+/// number of rows. Columns of the one part: where the end's elements begin (or the integer); and the number of
+/// elements, if the end is of runs. Leaves where that is not as told.
+std::optional<RowCall> lower_told_rows(const BoundPlan& bound, const Statement& s, const RowWish& wish);
+
+}  // namespace kplan

@@ -1,0 +1,23 @@
+#pragma once
+// What code can be generated for.
+
+#include <variant>
+
+#include "jit/kernel_spec.hpp"
+#include "jit/row_spec.hpp"
+
+namespace kplan::jit {
+
+using Spec = std::variant<KernelSpec, RowSpec>;
+
+/// Equal for equal specs (names aside), different for different ones.
+inline std::string key_of(const Spec& spec) {
+  return std::visit([&](const auto& s) { return static_cast<char>('0' + spec.index()) + s.key(); }, spec);
+}
+
+/// Throws InternalError when the spec is not well formed.
+inline void check(const Spec& spec) {
+  std::visit([](const auto& s) { check(s); }, spec);
+}
+
+}  // namespace kplan::jit
