@@ -290,6 +290,7 @@ ScalarValue ScalarValue::load(Scalar type, const void* from) {
 void ScalarValue::store(void* to) const { std::memcpy(to, bits, size_of(type)); }
 
 std::int64_t ScalarValue::as_integer() const {
+  if (type == Scalar::i64) return static_cast<std::int64_t>(bits[0]);
   std::int64_t out = 0;
   with_type(type, [&](auto t) {
     using T = decltype(t);
@@ -353,6 +354,7 @@ bool apply(Operation op, Scalar type, const ScalarValue& a, const ScalarValue& b
 }
 
 ScalarValue convert(const ScalarValue& v, Scalar to) {
+  if (v.type == to) return v;
   ScalarValue out;
   apply(Operation::convert, to, v, out);
   return out;

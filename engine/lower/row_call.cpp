@@ -19,8 +19,9 @@ using Form = ColumnProgram::Form;
 
 class Lowering {
  public:
-  Lowering(const BoundPlan& bound, const Statement& s) : bound_(bound), s_(s), variables_(s.variables.size()) {
-    call_.spec.name = s.name;
+  Lowering(const BoundPlan& bound, const Statement& s, const char* what)
+      : bound_(bound), s_(s), variables_(s.variables.size()) {
+    call_.spec.name = fmt::format("{}_{}_{}", bound.model->name, s.name, what);
     call_.most_turns = largest_step_count / (std::ssize(s.clauses) + 1);
   }
 
@@ -237,8 +238,36 @@ class Lowering {
 
 }  // namespace
 
+std::string RowCall::arguments_text(const PlanModel& plan) const {
+  const auto text_of = [&](const RowScalar& s) -> std::string {
+    const auto buffer = [&] { return plan.buffers[static_cast<std::size_t>(s.number)].name; };
+    switch (s.kind) {
+      case RowScalar::Kind::rank: return "rank";
+      case RowScalar::Kind::size: return "size";
+      case RowScalar::Kind::parameter: return plan.parameters[static_cast<std::size_t>(s.number)].name;
+      case RowScalar::Kind::extent: return fmt::format("extent {} of {}", s.dimension, buffer());
+      case RowScalar::Kind::stride: return fmt::format("stride {} of {}", s.dimension, buffer());
+      case RowScalar::Kind::element_count: return fmt::format("elements of {}", buffer());
+      case RowScalar::Kind::given: break;
+    }
+    return "rows";
+  };
+  std::string out;
+  for (std::size_t k = 0; k < scalars.size(); ++k)
+    out += fmt::format("{}s{}: {}", k == 0 ? "" : ", ", k, text_of(scalars[k]));
+  for (std::size_t k = 0; k < buffers.size(); ++k)
+    out += fmt::format("{}array{}: {}",
+                       k > 0         ? ", "
+                       : out.empty() ? ""
+                                     : "; ",
+                       k,
+                       buffers[k] < 0 ? fmt::format("word {} of the rows", k)
+                                      : plan.buffers[static_cast<std::size_t>(buffers[k])].name);
+  return out;
+}
+
 std::optional<RowCall> lower_decided_rows(const BoundPlan& bound, const Statement& s, std::span<const RowWish> wishes) {
-  Lowering lowering(bound, s);
+  Lowering lowering(bound, s, "rows");
   if (!lowering.add_clauses()) return std::nullopt;
   for (std::size_t k = 0; k < wishes.size(); ++k)
     if (!lowering.add_part(s.reductions[k], wishes[k])) return std::nullopt;
@@ -246,7 +275,7 @@ std::optional<RowCall> lower_decided_rows(const BoundPlan& bound, const Statemen
 }
 
 std::optional<RowCall> lower_told_rows(const BoundPlan& bound, const Statement& s, const RowWish& wish) {
-  Lowering lowering(bound, s);
+  Lowering lowering(bound, s, "told");
   if (!lowering.add_told(wish)) return std::nullopt;
   return lowering.take();
 }

@@ -24,6 +24,9 @@ struct RowCall {
   std::vector<RowScalar> scalars;  ///< by slot; at most one is `given`, by who calls
   std::vector<int> buffers;        ///< by array, whose contents are read; -1: a table of who calls
   std::int64_t most_turns = 0;     ///< of loops: with these no walk through the where-list takes too many steps
+
+  /// What the arguments are, for listings: `s0: rank, s1: n; array0: list`.
+  std::string arguments_text(const PlanModel& plan) const;
 };
 
 /// What one reduction wants to know of its environments.

@@ -11,8 +11,10 @@ namespace kplan {
 
 class ReadyRows {
  public:
-  /// Does not wait for the code.
-  explicit ReadyRows(RowCall call);
+  /// For a rank whose number, size and layouts do not change. Does not wait for the code.
+  ReadyRows(RowCall call, const RankState& state);
+
+  const RowCall& call() const { return call_; }
 
   /// Where the code writes, and how many rows there is room for and were found: by part, as the call has columns.
   struct Target {
@@ -20,9 +22,9 @@ class ReadyRows {
     std::span<const std::int64_t> room;
     std::span<std::int64_t> rows;
   };
-  /// `given`: the given scalar; `tables`: arrays that are no buffers. Leaves where there is no code (yet), where
-  /// contents are not known, and where something is not plain: then someone else must find the rows, or what is wrong
-  /// with them.
+  /// `state`: with the values of this run. `given`: the given scalar; `tables`: arrays that are no buffers. Leaves
+  /// where there is no code (yet), where contents are not known, and where something is not plain: then someone else
+  /// must find the rows, or what is wrong with them.
   jit::RowsOutcome run(const RankState& state, std::int64_t given, std::span<const std::byte* const> tables,
                        const Target& target);
 
@@ -30,6 +32,8 @@ class ReadyRows {
   RowCall call_;
   jit::RowKernel kernel_;
   std::vector<std::int64_t> scalars_;
+  std::vector<std::size_t> parameters_;  ///< scalars that are parameters
+  std::optional<std::size_t> given_;     ///< the given one
   std::vector<const std::byte*> arrays_;
 };
 

@@ -110,9 +110,20 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number)
   std::vector<RowWish> near;
   for (Part& part : parts_) {
     near.push_back(wish_of(part, part.near));
-    if (auto call = lower_told_rows(bound_, s_, wish_of(part, part.far))) part.told_rows.emplace(std::move(*call));
+    if (auto call = lower_told_rows(bound_, s_, wish_of(part, part.far)))
+      part.told_rows.emplace(std::move(*call), bound_.state);
   }
-  if (auto call = lower_decided_rows(bound_, s_, near)) decided_rows_.emplace(std::move(*call));
+  if (auto call = lower_decided_rows(bound_, s_, near)) decided_rows_.emplace(std::move(*call), bound_.state);
+}
+
+std::vector<std::pair<std::string, const RowCall*>> RowStatement::calls() const {
+  std::vector<std::pair<std::string, const RowCall*>> out;
+  if (decided_rows_) out.emplace_back(s_.is_pull ? "rows to ask for" : "rows to send", &decided_rows_->call());
+  for (const Part& part : parts_)
+    if (part.told_rows)
+      out.emplace_back(s_.is_pull ? "values of rows that were asked for" : "places of rows that have come",
+                       &part.told_rows->call());
+  return out;
 }
 
 bool RowStatement::is_rows(std::span<const std::byte> letter) {
@@ -182,17 +193,23 @@ void RowStatement::count_shares() {
   for (const std::int64_t peer : sharers_) share_numbers_[static_cast<std::size_t>(peer)] = -1;
   sharers_.clear();
   for (Part& part : parts_) {
+    const std::int64_t* const peers = part.peers.data();
+    const std::int32_t* const shares = share_numbers_.data();
     for (std::size_t row = 0; row < part.rows; ++row) {
-      Cursor& cursor = part.cursors[share_of(part.peers[row])];
+      const std::int64_t peer = peers[row];
+      if (shares[peer] < 0) [[unlikely]]
+        add_share(peer);
+      Cursor& cursor = part.cursors[static_cast<std::size_t>(shares[peer])];
       ++cursor.rows;
       if (part.has_counts) cursor.elements += part.count_of(row);
     }
-    if (!part.has_counts)
-      for (Cursor& cursor : part.cursors) cursor.elements = cursor.rows;
-    bool is_wide = false;
+    std::int64_t wide = 0;
     for (const Column& words : part.sent)
-      for (std::size_t row = 0; row < part.rows; ++row) is_wide |= words[row] != static_cast<std::int32_t>(words[row]);
-    for (Cursor& cursor : part.cursors) cursor.is_wide = is_wide;
+      for (const std::int64_t word : std::span(words).first(part.rows)) wide |= word ^ static_cast<std::int32_t>(word);
+    for (Cursor& cursor : part.cursors) {
+      cursor.is_wide = wide != 0;
+      if (!part.has_counts) cursor.elements = cursor.rows;
+    }
   }
 }
 
@@ -276,21 +293,26 @@ void RowStatement::fill(const std::vector<BoundMemory>& memory) {
 /// Words of so many columns; of a push, elements of so many bytes, one a row.
 template <class Word, std::size_t columns, std::size_t bytes>
 void RowStatement::fill_part(Part& part, const std::byte* base) {
-  const std::size_t column_count = columns == any ? part.sent.size() : columns;
-  for (std::size_t row = 0; row < part.rows; ++row) {
-    Cursor& to = part.cursors[share_of(part.peers[row])];
+  // Of their own, since what is written could be any of these members.
+  const std::size_t rows = part.rows, column_count = columns == any ? part.sent.size() : columns;
+  const std::int64_t *const peers = part.peers.data(), *const firsts = part.firsts.data();
+  const std::int64_t* const only = columns == 1 ? part.sent[0].data() : nullptr;
+  const std::int32_t* const shares = share_numbers_.data();
+  Cursor* const cursors = part.cursors.data();
+  for (std::size_t row = 0; row < rows; ++row) {
+    Cursor& to = cursors[shares[peers[row]]];
     const std::size_t n = to.at++;
     for (std::size_t c = 0; c < column_count; ++c) {
-      const auto word = static_cast<Word>(part.sent[c][row]);
+      const auto word = static_cast<Word>(columns == 1 ? only[row] : part.sent[c][row]);
       std::memcpy(to.words + sizeof(Word) * (c * to.rows + n), &word, sizeof word);
     }
     if constexpr (bytes != any) {
       // An integer's low bytes are its value in every type of its size.
-      auto value = static_cast<std::uint64_t>(part.firsts[row]);
-      if (base) std::memcpy(&value, base + part.firsts[row], bytes);
+      auto value = static_cast<std::uint64_t>(firsts[row]);
+      if (base) std::memcpy(&value, base + firsts[row], bytes);
       std::memcpy(to.values + bytes * n, &value, bytes);
     } else if (!s_.is_pull) {
-      to.values = copy_values(base, part.firsts[row], part.count_of(row) * part.value_bytes, to.values);
+      to.values = copy_values(base, firsts[row], part.count_of(row) * part.value_bytes, to.values);
     }
   }
 }
@@ -302,6 +324,7 @@ inline std::byte* RowStatement::copy_values(const std::byte* base, std::int64_t 
   const std::byte* from = base ? base + first : reinterpret_cast<const std::byte*>(&first);
   if (bytes == 8) std::memcpy(to, from, 8);
   else if (bytes == 4) std::memcpy(to, from, 4);
+  else if (bytes == 16) std::memcpy(to, from, 16);
   else if (bytes > 0) std::memcpy(to, from, bytes);
   return to + bytes;
 }
@@ -616,6 +639,7 @@ void RowStatement::apply_copies(const Part& part, std::byte* base) const {
       const std::size_t bytes = static_cast<std::size_t>(part.come_count(row)) * part.value_bytes;
       if (bytes == 8) std::memcpy(to, from, 8);
       else if (bytes == 4) std::memcpy(to, from, 4);
+      else if (bytes == 16) std::memcpy(to, from, 16);
       else if (bytes > 0) std::memcpy(to, from, bytes);
       from += bytes;
     }

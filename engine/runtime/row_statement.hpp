@@ -35,6 +35,8 @@ class RowStatement {
             transport::SparseExchange& exchange, std::vector<transport::OutgoingLetter>& letters);
 
   bool has_own() const { return !own_.empty(); }
+  /// What rows are found by, and what each call is for; for listings.
+  std::vector<std::pair<std::string, const RowCall*>> calls() const;
   const BoundPlan& bound() const { return bound_; }  ///< ranks are numbers of its group here
 
   /// One letter, from a number of the group.

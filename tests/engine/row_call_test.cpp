@@ -54,9 +54,9 @@ class RandomWhere : Dice {
 };
 
 /// With the code at hand.
-ReadyRows compiled(const RowCall& call) {
+ReadyRows compiled(const RowCall& call, const RankState& state) {
   const auto held = jit::Compiler::instance().compile(std::span(&call.spec, 1));
-  return ReadyRows(call);
+  return {call, state};
 }
 
 /// What the code finds; nothing where it leaves.
@@ -120,7 +120,7 @@ void check_told(const BoundPlan& bound, const Statement& s, const RowWish& near,
   } catch (const BlockFault&) {
     is_as_told = false;
   }
-  ReadyRows ready = compiled(*call);
+  ReadyRows ready = compiled(*call, bound.state);
   const auto got = found(ready, bound.state, static_cast<std::int64_t>(block.count), tables, 2);
   if (got) {
     REQUIRE(is_as_told);
@@ -176,7 +176,7 @@ TEST_CASE("compiled where-lists have the rows of the enumeration") {
       ++seen.not_lowered;
       continue;
     }
-    ReadyRows ready = compiled(*call);
+    ReadyRows ready = compiled(*call, bound.state);
     const auto got = found(ready, bound.state, 0, {}, expected.size());
     if (got) {
       REQUIRE_FALSE(is_wrong);

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "engine/runtime/program.hpp"
+#include "engine/runtime/row_statement.hpp"
 #include "tools/kplan/dry_run.hpp"
 #include "tools/kplan/stages.hpp"
 
@@ -16,15 +17,23 @@ struct Lowered {
   DryRun::Visit visit;
   SpecTable specs;
   std::vector<LoweredStatement> statements;
+  std::vector<std::unique_ptr<RowStatement>> rows;  ///< by statement; null: runs by kernels
 
   Lowered(const Contents& contents, std::int64_t rank, std::int64_t size)
-      : dry(contents, size), visit(dry.visit(rank)), statements(lower(visit.bound, visit.schedule, specs)) {}
+      : dry(contents, size), visit(dry.visit(rank)), statements(lower(visit.bound, visit.schedule, specs)) {
+    const auto& all = visit.bound.model->statements;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const bool may_be = visit.schedule.statements[k].knowledge.is_varying && takes_part(visit.bound, all[k]);
+      rows.push_back(may_be ? RowStatement::of(in_group(visit.bound, all[k]), k) : nullptr);
+    }
+  }
 };
 
 /// Calls f(call, what it does, whether the message is sent from where it lies) for every kernel call, in the order of
 /// the statements.
 void each_call(const Lowered& lowered, const std::function<void(const KernelCall&, const std::string&, bool)>& f) {
   for (std::size_t k = 0; k < lowered.statements.size(); ++k) {
+    if (lowered.rows[k]) continue;
     const std::string& name = lowered.visit.bound.model->statements[k].name;
     const LoweredStatement& s = lowered.statements[k];
     for (const auto& m : s.sends)
@@ -53,61 +62,73 @@ std::string uses_text(const std::vector<std::string>& uses, const std::string& c
   return out;
 }
 
-struct Uses {
-  std::vector<std::vector<std::string>> by_spec;
+struct Listed {
+  struct Entry {
+    jit::Spec spec;
+    std::vector<std::string> uses;
+  };
+  std::vector<Entry> kernels;  ///< those with uses
   std::string copies;
 };
 
-Uses uses_of(const Lowered& lowered) {
-  Uses out;
-  out.by_spec.resize(lowered.specs.specs().size());
+Listed listed_of(const Lowered& lowered) {
+  Listed out;
+  for (const jit::KernelSpec& spec : lowered.specs.specs()) out.kernels.push_back({spec, {}});
+  const PlanModel& plan = *lowered.visit.bound.model;
   each_call(lowered, [&](const KernelCall& c, const std::string& what, bool is_in_place) {
     if (c.spec >= 0) {
-      out.by_spec[static_cast<std::size_t>(c.spec)].push_back(what);
+      out.kernels[static_cast<std::size_t>(c.spec)].uses.push_back(what);
       return;
     }
-    const PlanModel& plan = *lowered.visit.bound.model;
     out.copies += is_in_place ? fmt::format("{}: no copy, {} bytes are sent from {}\n", what, c.copy_bytes,
                                             stream_text(c.streams[1], plan))
                               : fmt::format("{}: block copy of {} bytes from {} to {}\n", what, c.copy_bytes,
                                             stream_text(c.streams[1], plan), stream_text(c.streams[0], plan));
   });
+  for (std::size_t k = 0; k < lowered.rows.size(); ++k) {
+    if (!lowered.rows[k]) continue;
+    for (const auto& [what, call] : lowered.rows[k]->calls())
+      out.kernels.push_back(
+          {call->spec, {fmt::format("{}: {}", plan.statements[k].name, what), call->arguments_text(plan)}});
+  }
+  std::erase_if(out.kernels, [](const Listed::Entry& entry) { return entry.uses.empty(); });
   return out;
+}
+
+/// The line, and the uses, above kernel number k.
+std::string heading(const Listed& listed, std::size_t k, const std::string& comment) {
+  const auto& [spec, uses] = listed.kernels[k];
+  const std::string& name = std::visit([](const auto& s) -> const std::string& { return s.name; }, spec);
+  return fmt::format("{} kernel {} of {}: {}, for\n{}", comment, k + 1, listed.kernels.size(), name,
+                     uses_text(uses, comment));
 }
 
 }  // namespace
 
 std::string kernels_text(const Contents& contents, std::int64_t rank, std::int64_t size) {
-  const Lowered lowered(contents, rank, size);
-  const Uses uses = uses_of(lowered);
+  const Listed listed = listed_of(Lowered(contents, rank, size));
   std::string out;
-  for (std::size_t k = 0; k < uses.by_spec.size(); ++k) {
-    const jit::KernelSpec& spec = lowered.specs.specs()[k];
-    out += fmt::format("// kernel {} of {}: {}, for\n{}{}\n", k + 1, uses.by_spec.size(), spec.name,
-                       uses_text(uses.by_spec[k], "//"), spec.to_text());
-  }
-  if (uses.by_spec.empty()) out += fmt::format("// no kernels on rank {} of {}\n", rank, size);
-  if (!uses.copies.empty()) out += fmt::format("// without a kernel\n{}", uses.copies);
+  for (std::size_t k = 0; k < listed.kernels.size(); ++k)
+    out += heading(listed, k, "//") +
+           std::visit([](const auto& spec) { return spec.to_text(); }, listed.kernels[k].spec) + "\n";
+  if (listed.kernels.empty()) out += fmt::format("// no kernels on rank {} of {}\n", rank, size);
+  if (!listed.copies.empty()) out += fmt::format("// without a kernel\n{}", listed.copies);
   return out;
 }
 
 std::string code_text(const Contents& contents, std::int64_t rank, std::int64_t size, bool is_assembly) {
-  const Lowered lowered(contents, rank, size);
-  const Uses uses = uses_of(lowered);
+  const Listed listed = listed_of(Lowered(contents, rank, size));
   const std::string comment = is_assembly ? "#" : ";";
-  if (uses.by_spec.empty())
+  if (listed.kernels.empty())
     return fmt::format("{} no kernels on rank {} of {}: whatever it moves is moved in blocks\n", comment, rank, size);
   jit::Compiler& compiler = jit::Compiler::instance();
   if (!compiler.is_available())
     throw Unsupported("KP-L007",
                       fmt::format("there is no code to show, kernels are interpreted: {}", compiler.why_not()));
   std::string out;
-  for (std::size_t k = 0; k < uses.by_spec.size(); ++k) {
-    const jit::KernelSpec& spec = lowered.specs.specs()[k];
-    out += fmt::format("{} kernel {} of {}: {}, for\n{}", comment, k + 1, uses.by_spec.size(), spec.name,
-                       uses_text(uses.by_spec[k], comment));
-    out += compiler.listing(spec, is_assembly ? jit::Listing::assembly : jit::Listing::ir) + "\n";
-  }
+  for (std::size_t k = 0; k < listed.kernels.size(); ++k)
+    out += heading(listed, k, comment) +
+           compiler.listing(listed.kernels[k].spec, is_assembly ? jit::Listing::assembly : jit::Listing::ir) + "\n";
   return out;
 }
 

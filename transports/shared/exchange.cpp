@@ -19,6 +19,7 @@ struct Outgoing {
   LetterList waiting;                             ///< copies that go before all others
   std::size_t waiting_sent = 0;                   ///< bytes of the first of them
   std::size_t next = 0, end = 0, sent_bytes = 0;  ///< letters of the exchange under way, and of the next one
+  std::uint64_t put_before = 0;                   ///< chunks of earlier exchanges
   bool is_done = true;
 };
 
@@ -111,6 +112,7 @@ void SharedExchange::start(std::span<const OutgoingLetter> letters) {
   for (std::size_t next = 0, r = 0; r < outgoing_.size(); ++r) {
     Outgoing& o = outgoing_[r];
     o.next = next;
+    o.put_before = o.pipe.put_count();
     while (next < letters_.size() && letters_[next].to == static_cast<int>(r)) ++next;
     o.end = next;
     o.sent_bytes = 0;
@@ -230,6 +232,8 @@ void SharedExchange::move() {
   if (!is_complete_ && is_at_end) {
     order_by_sender(received_);
     is_complete_ = true;
+    if (!knows_sources_)  // all have begun this exchange, and handed back what they had of those before
+      for (Outgoing& o : outgoing_) o.pipe.note_released(o.put_before);
   }
   if (is_complete_ && !has_waiting && std::exchange(is_listed_, false)) in_flight_->remove(*this);
 }

@@ -3,6 +3,7 @@
 // receiver may keep one chunk where it lies while the next comes. A chunk begins on the line that says it is there.
 // Single producer, single consumer, as ring.hpp.
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +36,8 @@ constexpr std::size_t pipe_bytes(std::size_t chunk_bytes) {
 
 class PipeEnd {
  protected:
+  static constexpr std::size_t line_bytes = 64;
+
   PipeEnd(PipeMemory memory, std::size_t chunk_bytes)
       : memory_(std::move(memory)), slot_bytes_((pipe_bytes(chunk_bytes) - line_bytes) / slots) {}
   Chunk& chunk(std::uint64_t number) const {
@@ -45,7 +48,6 @@ class PipeEnd {
   static constexpr std::uint64_t slots = 2;
 
  private:
-  static constexpr std::size_t line_bytes = 64;
   PipeMemory memory_;
   std::size_t slot_bytes_;
 };
@@ -58,6 +60,10 @@ class PipeSender : PipeEnd {
     if (next_ >= released_ + slots) released_ = released().load(std::memory_order_acquire);
     return next_ < released_ + slots ? &chunk(next_) : nullptr;
   }
+  /// Chunks put so far.
+  std::uint64_t put_count() const { return next_; }
+  /// The receiver is known to have handed back that many: spares a look at its counter, a line that it writes.
+  void note_released(std::uint64_t count) { released_ = std::max(released_, count); }
   /// Sends what lies in free().
   void put() {
     Chunk& c = chunk(next_);
@@ -74,7 +80,9 @@ class PipeReceiver : PipeEnd {
   /// The next chunk, if it has come.
   Chunk* arrived() {
     Chunk& c = chunk(next_);
-    return c.word.load(std::memory_order_acquire) == next_ + 1 ? &c : nullptr;
+    if (c.word.load(std::memory_order_acquire) != next_ + 1) return nullptr;
+    __builtin_prefetch(reinterpret_cast<const std::byte*>(&c) + line_bytes);  // short letters end there
+    return &c;
   }
   /// Goes on to the one after it.
   void take() { ++next_; }
