@@ -90,6 +90,13 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number)
     part.has_counts = !is_one_element(*bound_.model, *part.near.expression);
     part.value_bytes = r.value_type.size_bytes;
     part.sent.resize(part.told.size() + (part.has_counts ? 1 : 0));
+    const auto has_same_rows = [&](const Part& other) {
+      return !other.has_counts && !part.has_counts && other.told == part.told &&
+             to_text(*other.reduction->sender) == to_text(*r.sender) &&
+             to_text(*other.reduction->receiver) == to_text(*r.receiver);
+    };
+    part.table = static_cast<std::size_t>(std::ranges::find_if(parts_, has_same_rows) - parts_.begin());
+    if (part.table > k) part.table = k;  // of one with counts
     part.are_single = !part.has_counts && is_one_element(*bound_.model, *part.far.expression);
     if (!r.is_assign || r.value_type != r.place_type)
       part.update = make_listed_update(bound_, number, static_cast<int>(k));
@@ -108,8 +115,10 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number)
     return RowWish{&*end.program, end.unit, end.offset, part.has_counts, part.told};
   };
   std::vector<RowWish> near;
-  for (Part& part : parts_) {
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    Part& part = parts_[k];
     near.push_back(wish_of(part, part.near));
+    if (part.table != k) near.back().told.clear();
     if (auto call = lower_told_rows(bound_, s_, wish_of(part, part.far)))
       part.told_rows.emplace(std::move(*call), bound_.state);
   }
@@ -145,12 +154,13 @@ bool RowStatement::find_by_code() {
   for (;;) {
     columns_.clear();
     room_.clear();
-    for (Part& part : parts_) {
+    for (std::size_t k = 0; k < parts_.size(); ++k) {
+      Part& part = parts_[k];
       std::size_t room = std::min(part.peers.size(), part.firsts.size());
       columns_.insert(columns_.end(), {part.peers.data(), part.firsts.data()});
-      for (Column& column : part.sent) {
-        room = std::min(room, column.size());
-        columns_.push_back(column.data());
+      for (std::size_t c = 0; part.table == k && c < part.sent.size(); ++c) {
+        room = std::min(room, part.sent[c].size());
+        columns_.push_back(part.sent[c].data());
       }
       room_.push_back(static_cast<std::int64_t>(room));
     }
@@ -192,32 +202,40 @@ void RowStatement::add_share(std::int64_t peer) {
 void RowStatement::count_shares() {
   for (const std::int64_t peer : sharers_) share_numbers_[static_cast<std::size_t>(peer)] = -1;
   sharers_.clear();
-  for (Part& part : parts_) {
-    const std::int64_t* const peers = part.peers.data();
-    const std::int32_t* const shares = share_numbers_.data();
-    for (std::size_t row = 0; row < part.rows; ++row) {
-      const std::int64_t peer = peers[row];
-      if (shares[peer] < 0) [[unlikely]]
-        add_share(peer);
-      Cursor& cursor = part.cursors[static_cast<std::size_t>(shares[peer])];
-      ++cursor.rows;
-      if (part.has_counts) cursor.elements += part.count_of(row);
-    }
-    std::int64_t wide = 0;
-    for (const Column& words : part.sent)
-      for (const std::int64_t word : std::span(words).first(part.rows)) wide |= word ^ static_cast<std::int32_t>(word);
-    for (Cursor& cursor : part.cursors) {
-      cursor.is_wide = wide != 0;
-      if (!part.has_counts) cursor.elements = cursor.rows;
-    }
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    Part& part = parts_[k];
+    if (part.table == k) count_rows(part);
+    else std::copy_n(parts_[part.table].cursors.begin(), sharers_.size(), part.cursors.begin());
+  }
+}
+
+void RowStatement::count_rows(Part& part) {
+  const std::int64_t* const peers = part.peers.data();
+  const std::int32_t* const shares = share_numbers_.data();
+  for (std::size_t row = 0; row < part.rows; ++row) {
+    const std::int64_t peer = peers[row];
+    if (shares[peer] < 0) [[unlikely]]
+      add_share(peer);
+    Cursor& cursor = part.cursors[static_cast<std::size_t>(shares[peer])];
+    ++cursor.rows;
+    if (part.has_counts) cursor.elements += part.count_of(row);
+  }
+  std::int64_t wide = 0;
+  for (const Column& words : part.sent)
+    for (const std::int64_t word : std::span(words).first(part.rows)) wide |= word ^ static_cast<std::int32_t>(word);
+  for (Cursor& cursor : part.cursors) {
+    cursor.is_wide = wide != 0;
+    if (!part.has_counts) cursor.elements = cursor.rows;
   }
 }
 
 /// Where the parts of a share's letter will lie; returns its size.
 std::size_t RowStatement::lay_out(std::size_t share) {
   std::size_t at = sizeof(RowHeader) + 8 * parts_.size();
-  for (Part& part : parts_) {
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    Part& part = parts_[k];
     Cursor& cursor = part.cursors[share];
+    if (part.table != k) continue;
     cursor.words_offset = at;
     at += cursor.rows * part.sent.size() * (cursor.is_wide ? 8 : 4);
   }
@@ -276,14 +294,20 @@ void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& 
 }
 
 void RowStatement::fill(const std::vector<BoundMemory>& memory) {
-  for (Part& part : parts_) {
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    Part& part = parts_[k];
     const std::byte* const base =
         part.near.is_element() ? memory[static_cast<std::size_t>(part.near.buffer())].base : nullptr;
     const bool is_wide = !part.cursors.empty() && part.cursors[0].is_wide;
+    const std::size_t columns = part.table == k ? part.sent.size() : 0;
     const std::size_t bytes = s_.is_pull || part.has_counts ? any : part.value_bytes;
-    if (is_wide) fill_part<std::int64_t, any, any>(part, base);
-    else if (part.sent.size() == 1 && bytes == 8) fill_part<std::int32_t, 1, 8>(part, base);
-    else if (part.sent.size() == 1 && bytes == 4) fill_part<std::int32_t, 1, 4>(part, base);
+    if (columns == 0 && bytes == 8) fill_part<std::int32_t, 0, 8>(part, base);
+    else if (columns == 0 && bytes == 4) fill_part<std::int32_t, 0, 4>(part, base);
+    else if (columns == 0 && !s_.is_pull) fill_part<std::int32_t, 0, any>(part, base);
+    else if (columns == 0) continue;
+    else if (is_wide) fill_part<std::int64_t, any, any>(part, base);
+    else if (columns == 1 && bytes == 8) fill_part<std::int32_t, 1, 8>(part, base);
+    else if (columns == 1 && bytes == 4) fill_part<std::int32_t, 1, 4>(part, base);
     else if (bytes == 8) fill_part<std::int32_t, any, 8>(part, base);
     else if (bytes == 4) fill_part<std::int32_t, any, 4>(part, base);
     else fill_part<std::int32_t, any, any>(part, base);
@@ -340,6 +364,11 @@ const std::byte* RowStatement::read_tables(std::span<const std::byte> letter, st
     Table& table = tables[k];
     table.is_wide = head % 2 != 0;
     table.rows = head / 2;
+    if (parts_[k].table != k) {
+      table = tables[parts_[k].table];
+      if (!s_.is_pull && table.rows > letter.size() / parts_[k].value_bytes) fail_damaged();
+      continue;
+    }
     table.words = letter.data() + at;
     const std::size_t row_bytes = parts_[k].sent.size() * (table.is_wide ? 8 : 4);
     if (row_bytes > 0 && table.rows > (letter.size() - at) / row_bytes) fail_damaged();

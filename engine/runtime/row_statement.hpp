@@ -94,6 +94,7 @@ class RowStatement {
   struct Part {
     const Reduction* reduction = nullptr;
     std::vector<int> told;    ///< variables that the other end uses
+    std::size_t table = 0;    ///< the part whose rows and words these are too: this one, or one before it
     End near, far;            ///< of the end that knows the pattern, of the other
     bool has_counts = false;  ///< a row may have more or fewer elements than one, and says how many
     bool are_single = false;  ///< none can, at either end
@@ -114,7 +115,7 @@ class RowStatement {
     /// The elements of a row of this end.
     std::size_t count_of(std::size_t row) const { return has_counts ? static_cast<std::size_t>(sent.back()[row]) : 1; }
   };
-  /// Where the parts of a letter lie.
+  /// Where the words of a part lie in a letter.
   struct Table {
     bool is_wide = false;
     std::size_t rows = 0;
@@ -141,6 +142,7 @@ class RowStatement {
   }
   void add_share(std::int64_t peer);
   void count_shares();
+  void count_rows(Part& part);
   std::size_t lay_out(std::size_t share);
   void begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter);
   void fill(const std::vector<BoundMemory>& memory);
