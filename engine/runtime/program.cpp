@@ -132,6 +132,12 @@ Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operato
   for (std::size_t k = 0; k < lowered.size(); ++k)
     out.statements.push_back(
         ready_statement(bound, schedule.statements[k], std::move(lowered[k]), table, kernels, operators));
+  for (std::size_t k = 0; k < lowered.size(); ++k) {
+    const auto number = static_cast<std::size_t>(schedule.statements[k].statement);
+    const Statement& statement = bound.model->statements[number];
+    if (schedule.statements[k].knowledge.is_varying && takes_part(bound, statement))
+      out.statements[k].rows = RowStatement::of(in_group(bound, statement), number, wait);
+  }
   out.bound = std::move(bound);
   out.schedule = std::move(schedule);
   out.specs = table.specs();
@@ -147,24 +153,6 @@ StatementProgram make_statement_program(const BoundPlan& bound, const StatementS
       lower_statement(bound, schedule, table, reuse == Reuse::kernels ? Literals::innermost : Literals::extents);
   return ready_statement(bound, schedule, std::move(lowered), table,
                          jit::Compiler::instance().compile(table.specs(), jit::Wait::not_at_all), operators);
-}
-
-ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int reduction) {
-  const Reduction& r = bound.model->statements[statement].reductions[static_cast<std::size_t>(reduction)];
-  StatementSchedule schedule;
-  schedule.statement = static_cast<int>(statement);
-  schedule.rank = bound.state.rank;
-  schedule.size = bound.state.size;
-  const auto element_bytes = static_cast<std::int64_t>(r.place->element_bytes),
-             value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
-  const auto field = static_cast<std::int64_t>(r.place->field_offset_bytes);
-  const Piece piece{2, {}, {{{field}, {}, element_bytes}, {{0}, {}, value_bytes}}};
-  SpecTable table;
-  std::vector<KernelCall> calls;
-  Lowering(bound, schedule, table, Literals::innermost)
-      .unpack({reduction, piece, r.is_assign, /*is_injective=*/false}, calls);
-  const std::vector<jit::Kernel> kernels = jit::Compiler::instance().compile(table.specs(), jit::Wait::not_at_all);
-  return {std::move(calls.at(0)), kernels.at(0), &table.specs()[0]};
 }
 
 }  // namespace kplan

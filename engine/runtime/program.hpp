@@ -8,6 +8,7 @@
 #include "engine/runtime/loans.hpp"
 #include "engine/runtime/pieces.hpp"
 #include "engine/runtime/placement.hpp"
+#include "engine/runtime/row_statement.hpp"
 
 namespace kplan {
 
@@ -56,6 +57,7 @@ struct StatementProgram {
   std::vector<std::byte> staged;
   bool is_in_sender_order = false;
   std::unique_ptr<transport::Collective> collective;  ///< what carries all messages; null: channels do
+  std::unique_ptr<RowStatement> rows;                 ///< of a varying pattern that goes by rows
 
   /// Fills varying parameters in.
   void set_varying(const std::vector<ScalarValue>& parameters);
@@ -67,7 +69,7 @@ struct Program {
   std::vector<jit::KernelSpec> specs;
   jit::Wait wait_for_code = jit::Wait::not_at_all;
   std::vector<std::shared_ptr<std::byte>> descriptions;  ///< of messages that can be lent, for their receivers
-  std::vector<StatementProgram> statements;              ///< empty ones where the pattern varies
+  std::vector<StatementProgram> statements;              ///< empty ones, but for rows, where the pattern varies
   NativeOperators operators;
 };
 
@@ -80,10 +82,6 @@ enum class Reuse : std::uint8_t { program, kernels };
 /// The same for one statement of a varying pattern, which does not wait for kernels to be compiled.
 StatementProgram make_statement_program(const BoundPlan& bound, const StatementSchedule& schedule,
                                         const NativeOperators& operators, Reuse reuse);
-
-/// The call that applies a reduction to single elements, for ReadyCall::run_listed: entries of its list are numbers of
-/// elements in the place's buffer. For operators of plans.
-ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int reduction);
 
 /// The kernel calls of one statement without their code, for listings.
 struct LoweredStatement {

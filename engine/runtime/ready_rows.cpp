@@ -2,9 +2,9 @@
 
 namespace kplan {
 
-ReadyRows::ReadyRows(RowCall call, const RankState& state)
+ReadyRows::ReadyRows(RowCall call, const RankState& state, jit::Wait wait)
     : call_(std::move(call)), scalars_(call_.scalars.size()), arrays_(call_.buffers.size()) {
-  kernel_ = jit::Compiler::instance().compile(std::span(&call_.spec, 1), jit::Wait::not_at_all).at(0);
+  kernel_ = jit::Compiler::instance().compile(std::span(&call_.spec, 1), wait).at(0);
   for (std::size_t k = 0; k < scalars_.size(); ++k) {
     const RowScalar& scalar = call_.scalars[k];
     const auto n = static_cast<std::size_t>(scalar.number), d = static_cast<std::size_t>(scalar.dimension);

@@ -11,8 +11,8 @@ namespace kplan {
 
 class ReadyRows {
  public:
-  /// For a rank whose number, size and layouts do not change. Does not wait for the code.
-  ReadyRows(RowCall call, const RankState& state);
+  /// For a rank whose number, size and layouts do not change. Throws CompilerError where it waits for the code.
+  ReadyRows(RowCall call, const RankState& state, jit::Wait wait);
 
   const RowCall& call() const { return call_; }
 

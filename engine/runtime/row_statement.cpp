@@ -12,7 +12,6 @@
 
 #include "engine/analysis/expressions.hpp"
 #include "engine/analysis/pattern_finder.hpp"
-#include "engine/runtime/program.hpp"
 
 namespace kplan {
 namespace {
@@ -66,14 +65,34 @@ bool is_plain(const PlanModel& plan, const Statement& s) {
   return true;
 }
 
-}  // namespace
-
-std::unique_ptr<RowStatement> RowStatement::of(const BoundPlan& bound, std::size_t number) {
-  if (!is_plain(*bound.model, bound.model->statements[number])) return nullptr;
-  return std::unique_ptr<RowStatement>(new RowStatement(bound, number));
+/// The call that applies a reduction to single elements, for ReadyCall::run_listed: entries of its list are numbers of
+/// elements in the place's buffer. For operators of plans.
+ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int reduction, jit::Wait wait) {
+  const Reduction& r = bound.model->statements[statement].reductions[static_cast<std::size_t>(reduction)];
+  StatementSchedule schedule;
+  schedule.statement = static_cast<int>(statement);
+  schedule.rank = bound.state.rank;
+  schedule.size = bound.state.size;
+  const auto element_bytes = static_cast<std::int64_t>(r.place->element_bytes),
+             value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
+  const auto field = static_cast<std::int64_t>(r.place->field_offset_bytes);
+  const Piece piece{2, {}, {{{field}, {}, element_bytes}, {{0}, {}, value_bytes}}};
+  SpecTable table;
+  std::vector<KernelCall> calls;
+  Lowering(bound, schedule, table, Literals::innermost)
+      .unpack({reduction, piece, r.is_assign, /*is_injective=*/false}, calls);
+  const std::vector<jit::Kernel> kernels = jit::Compiler::instance().compile(table.specs(), wait);
+  return {std::move(calls.at(0)), kernels.at(0), &table.specs()[0]};
 }
 
-RowStatement::RowStatement(const BoundPlan& bound, std::size_t number)
+}  // namespace
+
+std::unique_ptr<RowStatement> RowStatement::of(const BoundPlan& bound, std::size_t number, jit::Wait wait) {
+  if (!is_plain(*bound.model, bound.model->statements[number])) return nullptr;
+  return std::unique_ptr<RowStatement>(new RowStatement(bound, number, wait));
+}
+
+RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, jit::Wait wait)
     : bound_(bound),
       s_(bound_.model->statements[number]),
       enumeration_(bound_, s_),
@@ -99,7 +118,7 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number)
     if (part.table > k) part.table = k;  // of one with counts
     part.are_single = !part.has_counts && is_one_element(*bound_.model, *part.far.expression);
     if (!r.is_assign || r.value_type != r.place_type)
-      part.update = make_listed_update(bound_, number, static_cast<int>(k));
+      part.update = make_listed_update(bound_, number, static_cast<int>(k), wait);
     using Form = ColumnProgram::Form;
     for (End* end : {&part.near, &part.far}) {
       const bool are_runs = end == &part.far ? !part.are_single : part.has_counts;
@@ -120,9 +139,9 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number)
     near.push_back(wish_of(part, part.near));
     if (part.table != k) near.back().told.clear();
     if (auto call = lower_told_rows(bound_, s_, wish_of(part, part.far)))
-      part.told_rows.emplace(std::move(*call), bound_.state);
+      part.told_rows.emplace(std::move(*call), bound_.state, wait);
   }
-  if (auto call = lower_decided_rows(bound_, s_, near)) decided_rows_.emplace(std::move(*call), bound_.state);
+  if (auto call = lower_decided_rows(bound_, s_, near)) decided_rows_.emplace(std::move(*call), bound_.state, wait);
 }
 
 std::vector<std::pair<std::string, const RowCall*>> RowStatement::calls() const {

@@ -21,8 +21,9 @@ namespace kplan {
 class RowStatement {
  public:
   /// Null where the statement is not of the kind, which is the same on all ranks: values are elements that follow each
-  /// other, or integers; every reduction has a buffer of its own. `bound`: as its group sees it.
-  static std::unique_ptr<RowStatement> of(const BoundPlan& bound, std::size_t number);
+  /// other, or integers; every reduction has a buffer of its own. `bound`: as its group sees it. `wait`: for machine
+  /// code; throws CompilerError then.
+  static std::unique_ptr<RowStatement> of(const BoundPlan& bound, std::size_t number, jit::Wait wait);
 
   /// Whether a letter is one of rows, and what its sender has put into it.
   static bool is_rows(std::span<const std::byte> letter);
@@ -131,7 +132,7 @@ class RowStatement {
     }
   };
 
-  RowStatement(const BoundPlan& bound, std::size_t number);
+  RowStatement(const BoundPlan& bound, std::size_t number, jit::Wait wait);
   bool find_by_code();
   void add(Part& part, const Block& block, const std::int64_t* peers);
   /// Its number. Shares are what goes to one rank each.

@@ -26,11 +26,13 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   for (const StatementProgram& s : program_.statements) messages += s.outgoing.size();
   under_way_.reserve(messages);
   lent_.reserve(messages);
-  for (const StatementSchedule& s : program_.schedule.statements)
-    varying_.push_back(s.knowledge.is_varying
-                           ? std::make_unique<VaryingStatement>(program_.bound, static_cast<std::size_t>(s.statement),
-                                                                *transport_, Clock::now() + timeout_)
-                           : nullptr);
+  for (std::size_t k = 0; k < program_.schedule.statements.size(); ++k) {
+    const StatementSchedule& s = program_.schedule.statements[k];
+    varying_.push_back(s.knowledge.is_varying ? std::make_unique<VaryingStatement>(
+                                                    program_.bound, static_cast<std::size_t>(s.statement), *transport_,
+                                                    Clock::now() + timeout_, std::move(program_.statements[k].rows))
+                                              : nullptr);
+  }
 }
 
 RunContext Runner::context() {

@@ -58,20 +58,20 @@ std::exception_ptr failure_in(std::span<const std::byte> letter, int rank) {
 }  // namespace
 
 VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, transport::Transport& transport,
-                                   transport::Clock::time_point deadline)
+                                   transport::Clock::time_point deadline, std::unique_ptr<RowStatement> rows)
     : statement_(bound.model->statements[number]),
       number_(number),
       rank_(transport.rank()),
       size_(transport.size()),
       is_told_(is_told(infer_knowledge(*bound.model, statement_))),
       first_(transport.open_exchange(deadline)),
+      rows_(std::move(rows)),
       known_(*bound.model, statement_) {
   const PlanModel& plan = *bound.model;
   if (is_pull_told()) second_ = transport.open_exchange(deadline);
   if (transport.tells_faster())
     for (int r = 0; r < size_; ++r)
       if (r != rank_) told_.push_back(r);
-  if (takes_part(bound, statement_)) rows_ = RowStatement::of(in_group(bound, statement_), number);
   for (const int b : touched_by(plan, statement_).reads) {
     const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
     if (buffer.is_uniform && buffer.is_varying) uniform_buffers_.push_back(b);

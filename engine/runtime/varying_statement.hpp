@@ -25,9 +25,9 @@ struct RunContext {
 
 class VaryingStatement {
  public:
-  /// Collective: makes the exchanges.
+  /// Collective: makes the exchanges. `rows`: null where the pattern does not go by rows.
   VaryingStatement(const BoundPlan& bound, std::size_t number, transport::Transport& transport,
-                   transport::Clock::time_point deadline);
+                   transport::Clock::time_point deadline, std::unique_ptr<RowStatement> rows);
 
   /// Works out what this rank knows alone and sends it. Errors are kept, and told to the others, so that nobody waits
   /// for what never comes.

@@ -54,10 +54,7 @@ class RandomWhere : Dice {
 };
 
 /// With the code at hand.
-ReadyRows compiled(const RowCall& call, const RankState& state) {
-  const auto held = jit::Compiler::instance().compile(std::span(&call.spec, 1));
-  return {call, state};
-}
+ReadyRows compiled(const RowCall& call, const RankState& state) { return {call, state, jit::Wait::until_compiled}; }
 
 /// What the code finds; nothing where it leaves.
 std::optional<Rows> found(ReadyRows& rows, const RankState& state, std::int64_t given,

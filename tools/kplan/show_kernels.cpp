@@ -24,7 +24,7 @@ struct Lowered {
     const auto& all = visit.bound.model->statements;
     for (std::size_t k = 0; k < all.size(); ++k) {
       const bool may_be = visit.schedule.statements[k].knowledge.is_varying && takes_part(visit.bound, all[k]);
-      rows.push_back(may_be ? RowStatement::of(in_group(visit.bound, all[k]), k) : nullptr);
+      rows.push_back(may_be ? RowStatement::of(in_group(visit.bound, all[k]), k, jit::Wait::not_at_all) : nullptr);
     }
   }
 };

@@ -82,6 +82,11 @@ case_graph_has_an_edge_for_each_message() {
   command -v dot >/dev/null && { dot -Tsvg stdout >/dev/null 2>&1 || fail "dot does not read the graph"; }
 }
 
+case_the_code_of_where_lists_is_shown() {
+  expect 0 show "$examples/moving-particles.json" --stage kernel && says "move: rows to send" "rows0[n0++] = {v8, v11, s0, v5};" \
+    "move: places of rows that have come" "array1: word 1 of the rows"
+}
+
 case_block_copies_are_said_as_such() {
   expect 0 show "$examples/reduce.json" --stage kernel --ranks 2 --rank 1 && says "no copy, 40 bytes are sent from part at byte 0"
   expect 0 show "$examples/broadcast.json" --stage kernel --ranks 2 --rank 1 && says "unpack from rank 0: block copy of 16 bytes from the message at byte 0 to x at byte 0"
