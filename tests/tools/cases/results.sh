@@ -83,8 +83,8 @@ case_graph_has_an_edge_for_each_message() {
 }
 
 case_the_code_of_where_lists_is_shown() {
-  expect 0 show "$examples/moving-particles.json" --stage kernel && says "move: rows to send" "rows0[n0++] = {v8, v11, s0, v5};" \
-    "move: places of rows that have come" "array1: word 1 of the rows"
+  expect 0 show "$examples/moving-particles.json" --stage kernel && says "move: rows to send" &&
+    says "rows0[n0++] = {v8, v11, s0, v5};" && says "array1: word 1 of the rows"
 }
 
 case_block_copies_are_said_as_such() {
