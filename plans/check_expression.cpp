@@ -188,6 +188,7 @@ class Checker {
       checked.lo = part(s.lo);
       checked.hi = part(s.hi);
       checked.step = part(s.step);
+      check_bounds(checked, s);
       out.subscripts.push_back(std::move(checked));
     }
     if (has_slice && !scope_.allows_slices)
@@ -208,6 +209,24 @@ class Checker {
     if (buffer.is_varying && !scope_.allows_varying)
       fail("KP-P004", fmt::format("buffer `{}` is varying and cannot stand in {}", e.name, scope_.where), e.span);
     return leaf(std::move(out));
+  }
+
+  /// A slice upwards that begins or ends below 0 names nothing, or what is not there: whoever wrote it counts from the
+  /// end, as other languages do. Downwards, `a[3:-1:-1]` ends with element 0.
+  static void check_bounds(const Subscript& checked, const Subscript& written) {
+    const auto is_negative = [](const ExprPtr& e) {
+      return e && e->kind == ExprKind::constant && e->value.as_integer() < 0;
+    };
+    const bool is_upwards =
+        !checked.step || (checked.step->kind == ExprKind::constant && checked.step->value.as_integer() > 0);
+    if (!checked.is_slice || !is_upwards) return;
+    for (const auto& [bound, text] : {std::pair(&checked.lo, &written.lo), {&checked.hi, &written.hi}})
+      if (is_negative(*bound))
+        fail("KP-P062",
+             fmt::format("a bound of a slice is {}, and bounds do not count from the end; write the extent less that "
+                         "many",
+                         to_text(**text)),
+             (*text)->span);
   }
 
   ExprPtr operation(Operation op, Scalar type, std::vector<ExprPtr> operands, const Expr& at) const {
