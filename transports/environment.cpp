@@ -76,7 +76,7 @@ std::size_t place_bytes_from_environment() {
 }
 
 std::size_t place_block_bytes_from_environment() {
-  return number_from_environment("KPLAN_PLACE_BLOCK_BYTES", 10, "any block");
+  return number_from_environment("KPLAN_PLACE_BLOCK_BYTES", 128, "any block");
 }
 
 }  // namespace kplan::transport
