@@ -10,9 +10,11 @@ namespace kplan::jit {
 
 using Spec = std::variant<KernelSpec, RowSpec>;
 
-/// Equal for equal specs (names aside), different for different ones.
+/// Equal for equal specs (names aside), different for different ones, of either kind.
+inline std::string key_of(const KernelSpec& spec) { return "k" + spec.key(); }
+inline std::string key_of(const RowSpec& spec) { return "r" + spec.key(); }
 inline std::string key_of(const Spec& spec) {
-  return std::visit([&](const auto& s) { return static_cast<char>('0' + spec.index()) + s.key(); }, spec);
+  return std::visit([](const auto& s) { return key_of(s); }, spec);
 }
 
 /// Throws InternalError when the spec is not well formed.

@@ -17,9 +17,9 @@ using jit::RowOperand;
 using jit::RowStep;
 using Form = ColumnProgram::Form;
 
-class Lowering {
+class RowLowering {
  public:
-  Lowering(const BoundPlan& bound, const Statement& s, const char* what)
+  RowLowering(const BoundPlan& bound, const Statement& s, const char* what)
       : bound_(bound), s_(s), variables_(s.variables.size()) {
     call_.spec.name = fmt::format("{}_{}_{}", bound.model->name, s.name, what);
     call_.most_turns = largest_step_count / (std::ssize(s.clauses) + 1);
@@ -267,7 +267,7 @@ std::string RowCall::arguments_text(const PlanModel& plan) const {
 }
 
 std::optional<RowCall> lower_decided_rows(const BoundPlan& bound, const Statement& s, std::span<const RowWish> wishes) {
-  Lowering lowering(bound, s, "rows");
+  RowLowering lowering(bound, s, "rows");
   if (!lowering.add_clauses()) return std::nullopt;
   for (std::size_t k = 0; k < wishes.size(); ++k)
     if (!lowering.add_part(s.reductions[k], wishes[k])) return std::nullopt;
@@ -275,7 +275,7 @@ std::optional<RowCall> lower_decided_rows(const BoundPlan& bound, const Statemen
 }
 
 std::optional<RowCall> lower_told_rows(const BoundPlan& bound, const Statement& s, const RowWish& wish) {
-  Lowering lowering(bound, s, "told");
+  RowLowering lowering(bound, s, "told");
   if (!lowering.add_told(wish)) return std::nullopt;
   return lowering.take();
 }
