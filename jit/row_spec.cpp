@@ -22,21 +22,6 @@ int operands_of(const RowStep& step) {
   }
 }
 
-bool is_known(Operation op) {
-  switch (op) {
-    case Operation::add:
-    case Operation::sub:
-    case Operation::mul:
-    case Operation::div:
-    case Operation::mod:
-    case Operation::min:
-    case Operation::max:
-    case Operation::bit_and:
-    case Operation::bit_or: return true;
-    default: return is_comparison(op);
-  }
-}
-
 void write(KeyWriter& key, const RowOperand& operand) {
   key.unsigned_number(static_cast<std::uint64_t>(operand.kind));
   key.number(operand.number);
@@ -142,7 +127,8 @@ class Check {
       const RowOperand operands[] = {step.a, step.b, step.c};
       for (int k = 0; k < operands_of(step); ++k)
         require(is_readable(operands[k]), at + "an operand that nothing gives");
-      require(step.opcode != RowOpcode::apply || is_known(step.operation), at + "an operation that rows do not have");
+      require(step.opcode != RowOpcode::apply || is_index_operation(step.operation),
+              at + "an operation that rows do not have");
       require(step.opcode != RowOpcode::load || step.array >= 0, at + "no array");
       require((step.opcode != RowOpcode::load && step.opcode != RowOpcode::wrap) || is_integer(step.type),
               at + "not an integer");

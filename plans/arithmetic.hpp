@@ -58,6 +58,12 @@ constexpr bool is_shift(Operation op) { return op == Operation::shl || op == Ope
 constexpr bool divides(Operation op) {
   return op == Operation::div || op == Operation::mod || op == Operation::ceil_div;
 }
+/// Of what indices and conditions on them are mostly made; loops over columns of integers have these.
+constexpr bool is_index_operation(Operation op) {
+  const bool is_one = (op >= Operation::add && op <= Operation::mod) || op == Operation::min || op == Operation::max ||
+                      op == Operation::bit_and || op == Operation::bit_or;
+  return is_one || is_comparison(op);
+}
 
 /// One scalar: its object representation in the low bytes (c128: real, imaginary); the bytes above are zero.
 struct ScalarValue {

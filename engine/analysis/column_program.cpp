@@ -39,27 +39,6 @@ bool divide(Value x, Value y, Value& out) {
   return false;
 }
 
-bool can_combine(Operation operation) {
-  switch (operation) {
-    case Operation::add:
-    case Operation::sub:
-    case Operation::mul:
-    case Operation::div:
-    case Operation::mod:
-    case Operation::min:
-    case Operation::max:
-    case Operation::eq:
-    case Operation::ne:
-    case Operation::lt:
-    case Operation::le:
-    case Operation::gt:
-    case Operation::ge:
-    case Operation::bit_and:
-    case Operation::bit_or: return true;
-    default: return false;
-  }
-}
-
 /// to = a op b; false where one overflows, or where a divisor is not positive.
 [[gnu::always_inline]] inline bool combine(Operation operation, const ColumnOperand& a, const ColumnOperand& b,
                                            std::size_t count, Value* to) {
@@ -207,7 +186,7 @@ std::optional<ColumnProgram::Source> ColumnProgram::add_operation(const Expr& e,
     return add_step({.kind = Step::Kind::negate, .to = to, .a = *a});
   }
   const bool is_plain = e.operands.size() == 2 && first.type == Scalar::i64 && e.operands[1]->type == Scalar::i64;
-  if (!is_plain || (e.type == Scalar::i64 && !e.is_index) || !can_combine(e.operation)) return std::nullopt;
+  if (!is_plain || (e.type == Scalar::i64 && !e.is_index) || !is_index_operation(e.operation)) return std::nullopt;
   return add_pair(e.operation, e, to);
 }
 

@@ -10,53 +10,9 @@
 #include <cstring>
 
 #include "engine/analysis/notice_bytes.hpp"
-#include "engine/failure.hpp"
+#include "engine/runtime/letter.hpp"
 
 namespace kplan {
-namespace {
-
-constexpr std::size_t alignment_bytes = 16;
-struct Header {
-  std::uint64_t is_failure = 0;
-  std::uint64_t uniform_hash = 0;
-  std::uint64_t notice_bytes = 0;
-  std::uint64_t digest = 0;
-  std::int64_t element_count = 0;
-  std::uint64_t payload_offset_bytes = 0;
-};
-static_assert(sizeof(Header) % alignment_bytes == 0);
-
-Header header_of(std::span<const std::byte> letter) {
-  Header out;
-  if (letter.size() < sizeof out)
-    throw TransportError("KP-T012", "a message of a varying statement has come damaged; do all ranks run one build?");
-  std::memcpy(&out, letter.data(), sizeof out);
-  return out;
-}
-
-void set_header(std::vector<std::byte>& letter, const Header& header) {
-  if (letter.size() < sizeof header) letter.resize(sizeof header);
-  std::memcpy(letter.data(), &header, sizeof header);
-}
-
-std::vector<std::byte> failure_letter(const std::exception_ptr& failure) {
-  const std::string text = encode_failure(failure);
-  std::vector<std::byte> out;
-  Header header;
-  header.is_failure = 1;
-  set_header(out, header);
-  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-  out.insert(out.end(), bytes, bytes + text.size());
-  return out;
-}
-
-std::exception_ptr failure_in(std::span<const std::byte> letter, int rank) {
-  letter = letter.subspan(sizeof(Header));
-  return decode_failure({reinterpret_cast<const char*>(letter.data()), letter.size()}, rank);
-}
-
-}  // namespace
-
 VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, transport::Transport& transport,
                                    transport::Clock::time_point deadline, std::unique_ptr<RowStatement> rows)
     : statement_(bound.model->statements[number]),
@@ -166,8 +122,8 @@ void VaryingStatement::send_first(const RunContext& context) {
     Letter& letter = letters_[to];
     set_header(letter, {});
     append_notice(static_cast<int>(number_), notice, letter);
-    Header header;
-    header.notice_bytes = letter.size() - sizeof(Header);
+    PatternHeader header;
+    header.notice_bytes = letter.size() - sizeof(PatternHeader);
     set_header(letter, header);
     if (is_pull_told()) asked_.push_back(static_cast<int>(to));
   }
@@ -199,8 +155,8 @@ void VaryingStatement::send_known(const RunContext& context) {
   StatementProgram& program = make_sending(context);
   for (std::size_t k = 0; k < program.outgoing.size(); ++k) {
     OutgoingMessage& m = program.outgoing[k];
-    Header header;
-    header.uniform_hash = uniform_hash_;
+    PatternHeader header;
+    header.head.uniform_hash = uniform_hash_;
     header.payload_offset_bytes = sizeof header;
     header.element_count = now_->schedule.sends[k].element_count;
     header.digest = now_->schedule.sends[k].digest;
@@ -221,10 +177,10 @@ void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Le
   for (std::size_t k = 0; k < program.outgoing.size(); ++k) {
     OutgoingMessage& m = program.outgoing[k];
     Letter& letter = letters[m.world_rank];
-    Header header;
-    if (!letter.empty()) header = header_of(letter);
+    PatternHeader header;
+    if (!letter.empty()) header = pattern_header_of(letter);
     set_header(letter, header);
-    letter.resize((letter.size() + alignment_bytes - 1) / alignment_bytes * alignment_bytes);
+    letter.resize(aligned_in_letter(letter.size()));
     header.payload_offset_bytes = letter.size();
     header.element_count = now_->schedule.sends[k].element_count;
     header.digest = now_->schedule.sends[k].digest;
@@ -240,9 +196,7 @@ void VaryingStatement::begin_exchange(transport::SparseExchange& exchange, std::
                                       const std::vector<int>* sources) {
   outgoing_.clear();
   for (auto& [to, letter] : letters) {
-    Header header = header_of(letter);
-    header.uniform_hash = uniform_hash_;
-    set_header(letter, header);
+    set_uniform_hash(letter, uniform_hash_);
     outgoing_.push_back({static_cast<int>(to), letter});
   }
   if (sources) exchange.begin(outgoing_, *sources);
@@ -283,22 +237,24 @@ void VaryingStatement::take_first(const RunContext& context) {
     came_.clear();
     for (const transport::ReceivedLetter& letter : first_->received()) {
       if (letter.bytes.empty()) continue;  // there is nothing for this rank
-      const bool is_rows = RowStatement::is_rows(letter.bytes);
-      const Header header = is_rows ? Header() : header_of(letter.bytes);
-      if (header.is_failure != 0) {
+      const LetterHead head = head_of(letter.bytes);
+      if (head.kind == LetterKind::failure) {
         note(failure_in(letter.bytes, letter.from));
         continue;
       }
       if (!now_->bound && !rows_) continue;  // failed here, or this rank has no part: nothing can be made of it
-      if ((is_rows ? RowStatement::uniform_hash_in(letter.bytes) : header.uniform_hash) != uniform_hash_)
+      if (head.uniform_hash != uniform_hash_)
         throw PlanError("KP-A002", fmt::format("plan {}, statement {}: uniform varying values differ between rank {} "
                                                "and rank {}; set them alike on all ranks",
                                                context.bound.model->name, statement_.name, std::min(rank_, letter.from),
                                                std::max(rank_, letter.from)));
-      if (is_rows) {
+      if (head.kind == LetterKind::rows) {
+        if (!rows_) fail_damaged_letter();
         came_.push_back({rows_->bound().number_of(letter.from), letter.bytes});
         continue;
       }
+      if (rows_) fail_damaged_letter();
+      const PatternHeader header = pattern_header_of(letter.bytes);
       const std::int64_t from = now_->bound->number_of(letter.from);
       Arrived& arrived = arrived_[from];
       if (header.notice_bytes > 0) {
@@ -362,8 +318,7 @@ void VaryingStatement::reply(const RunContext& context) {
   letters_.clear();
   std::vector<std::int64_t> requesters;
   for (const transport::ReceivedLetter& letter : first_->received())
-    if (!letter.bytes.empty() && (RowStatement::is_rows(letter.bytes) || header_of(letter.bytes).is_failure == 0))
-      requesters.push_back(letter.from);
+    if (!letter.bytes.empty() && head_of(letter.bytes).kind != LetterKind::failure) requesters.push_back(letter.from);
   try {
     if (failure_) std::rethrow_exception(failure_);
     if (is_by_rows_) {
@@ -391,7 +346,7 @@ void VaryingStatement::answer_rows(const RunContext& context) {
       rows_->answer(n, context.memory, own_answer_.data());
       continue;
     }
-    Header header;
+    PatternHeader header;
     header.payload_offset_bytes = sizeof header;
     const auto to = static_cast<int>(rows_->bound().world_rank_of(came_[n].from));
     std::byte* const letter = room(*second_, n, to, sizeof header + bytes);
@@ -405,10 +360,10 @@ void VaryingStatement::take_replies(const RunContext& context) {
   arrived_.clear();
   try {
     for (const transport::ReceivedLetter& letter : second_->received()) {
-      const Header header = header_of(letter.bytes);
-      if (header.is_failure != 0) {
+      if (head_of(letter.bytes).kind == LetterKind::failure) {
         note(failure_in(letter.bytes, letter.from));
       } else if (!failure_) {
+        const PatternHeader header = pattern_header_of(letter.bytes);
         Arrived& arrived =
             arrived_[rows_ ? rows_->bound().number_of(letter.from) : now_->bound->number_of(letter.from)];
         if (header.payload_offset_bytes > 0) arrived.payload = letter.bytes.subspan(header.payload_offset_bytes);

@@ -1,0 +1,133 @@
+#include "engine/runtime/arrived_rows.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/runtime/row_letters.hpp"
+
+namespace kplan {
+namespace {
+
+/// Elements of so many bytes, one a row.
+template <std::size_t bytes>
+void write_single(const std::int64_t* firsts, const ArrivedRows::Segment& segment, std::byte* base) {
+  for (std::size_t row = 0; row < segment.rows; ++row)
+    std::memcpy(base + firsts[row], segment.values + bytes * row, bytes);
+}
+
+}  // namespace
+
+void ArrivedRows::end_segment(std::size_t first_row, bool has_counts) {
+  Segment segment{rows_ - first_row, rows_ - first_row, first_row, nullptr};
+  if (has_counts) {
+    segment.elements = 0;
+    for (std::size_t row = first_row; row < rows_; ++row) segment.elements += static_cast<std::size_t>(counts_[row]);
+  }
+  segments_.push_back(segment);
+}
+
+void ArrivedRows::add_segment(std::size_t rows, std::size_t elements) {
+  segments_.push_back({rows, elements, rows_, nullptr});
+  room(rows);
+  rows_ += rows;
+}
+
+void ArrivedRows::set_values(std::span<const std::byte> letter, std::size_t& at) {
+  Segment& segment = segments_.back();
+  if (segment.elements == 0) return;
+  at = aligned_in_letter(at);
+  const std::size_t bytes = segment.elements * value_bytes_;
+  if (at > letter.size() || bytes > letter.size() - at) fail_damaged_letter();
+  segment.values = letter.data() + at;
+  at += bytes;
+}
+
+std::byte* ArrivedRows::copy_from(const std::byte* base, const Segment& segment, std::byte* to) const {
+  for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row) {
+    copy_row(to, base, firsts_[row], bytes_of(row));
+    to += bytes_of(row);
+  }
+  return to;
+}
+
+void ArrivedRows::copy_to(std::byte* base) const {
+  for (const Segment& segment : segments_) {
+    const std::int64_t* const firsts = firsts_.data() + segment.first_row;
+    if (are_single_ && value_bytes_ == 8) {
+      write_single<8>(firsts, segment, base);
+    } else if (are_single_ && value_bytes_ == 4) {
+      write_single<4>(firsts, segment, base);
+    } else {
+      const std::byte* from = segment.values;
+      for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row) {
+        copy_row(base + firsts_[row], from, bytes_of(row));
+        from += bytes_of(row);
+      }
+    }
+  }
+}
+
+void ArrivedRows::list(const Segment& segment, std::vector<jit::ListEntry>& out) const {
+  const auto first = firsts_.begin() + static_cast<std::ptrdiff_t>(segment.first_row);
+  const auto last = first + static_cast<std::ptrdiff_t>(segment.rows);
+  if (are_single_) {
+    out.resize(segment.rows);
+    std::transform(first, last, out.begin(), [](std::int64_t n) { return static_cast<jit::ListEntry>(n); });
+    return;
+  }
+  out.clear();
+  for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row)
+    for (std::int64_t k = 0; k < counts_[row]; ++k) out.push_back(static_cast<jit::ListEntry>(firsts_[row] + k));
+}
+
+bool DistinctRows::are_distinct_elements(std::span<const std::int64_t> firsts, std::int64_t bytes) {
+  bool is_ascending = true;
+  std::int64_t lowest = INT64_MAX, highest = INT64_MIN;
+  for (const std::int64_t first : firsts) {
+    is_ascending &= first > highest;
+    lowest = std::min(lowest, first);
+    highest = std::max(highest, first);
+  }
+  if (is_ascending) return true;
+  // Any two lie a whole number of elements apart.
+  const auto unit = static_cast<std::uint64_t>(bytes);
+  const int shift = std::has_single_bit(unit) ? std::countr_zero(unit) : -1;
+  const auto number = [&](std::int64_t first) {
+    const auto distance = static_cast<std::uint64_t>(first - lowest);
+    return shift >= 0 ? distance >> shift : distance / unit;
+  };
+  marks_.assign(number(highest) / 64 + 1, 0);
+  for (const std::int64_t first : firsts) {
+    const std::uint64_t k = number(first), bit = std::uint64_t{1} << (k % 64);
+    if ((marks_[k / 64] & bit) != 0) return false;
+    marks_[k / 64] |= bit;
+  }
+  return true;
+}
+
+bool DistinctRows::are_distinct(std::span<const std::int64_t> firsts, const std::int64_t* counts, std::int64_t bytes) {
+  if (!counts) return are_distinct_elements(firsts, bytes);
+  const auto end_of = [&](std::size_t row) { return firsts[row] + counts[row] * bytes; };
+  bool is_ascending = true;
+  std::int64_t lowest = INT64_MAX, end = INT64_MIN;
+  for (std::size_t row = 0; row < firsts.size(); ++row) {
+    if (counts[row] == 0) continue;
+    is_ascending = is_ascending && firsts[row] >= end;
+    lowest = std::min(lowest, firsts[row]);
+    end = std::max(end, end_of(row));
+  }
+  if (is_ascending) return true;
+  marks_.assign(static_cast<std::size_t>((end - lowest) / bytes + 63) / 64, 0);
+  for (std::size_t row = 0; row < firsts.size(); ++row) {
+    const std::int64_t first = (firsts[row] - lowest) / bytes, last = (end_of(row) - lowest) / bytes;
+    for (std::int64_t k = first; k < last; ++k) {
+      std::uint64_t& mark = marks_[static_cast<std::size_t>(k) / 64];
+      const std::uint64_t bit = std::uint64_t{1} << (k % 64);
+      if ((mark & bit) != 0) return false;
+      mark |= bit;
+    }
+  }
+  return true;
+}
+
+}  // namespace kplan

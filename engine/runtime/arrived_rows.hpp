@@ -1,0 +1,84 @@
+#pragma once
+// The rows of one reduction that have come, letter after letter: where their elements lie here, and their values.
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "engine/analysis/column_program.hpp"
+#include "jit/kernel_spec.hpp"
+
+namespace kplan {
+
+class ArrivedRows {
+ public:
+  /// Those of one letter.
+  struct Segment {
+    std::size_t rows = 0, elements = 0;
+    std::size_t first_row = 0;
+    const std::byte* values = nullptr;
+  };
+
+  /// `are_single`: rows of one element each. `value_bytes`: of an element.
+  ArrivedRows(bool are_single, std::size_t value_bytes) : are_single_(are_single), value_bytes_(value_bytes) {}
+
+  std::size_t rows() const { return rows_; }
+  bool are_single() const { return are_single_; }
+  const std::vector<Segment>& segments() const { return segments_; }
+
+  void clear() { segments_.clear(), rows_ = 0; }
+  /// Where so many rows more are to be described: `firsts` bytes in the buffer, or the integer; numbers of elements, or
+  /// null where rows are single.
+  struct Room {
+    std::int64_t *firsts, *counts;
+  };
+  Room room(std::size_t rows) {
+    return {room_in(firsts_, rows_ + rows) + rows_, are_single_ ? nullptr : room_in(counts_, rows_ + rows) + rows_};
+  }
+  /// So many of them are there now.
+  void add(std::size_t rows) { rows_ += rows; }
+  /// They, from `first_row` on, are one letter's; `has_counts`: rows may have other than one element.
+  void end_segment(std::size_t first_row, bool has_counts);
+  /// So many rows and elements are one letter's, to be described in all_rows().
+  void add_segment(std::size_t rows, std::size_t elements);
+  Room all_rows() { return {firsts_.data(), are_single_ ? nullptr : counts_.data()}; }
+  /// The values of the last segment lie behind byte `at` of its letter, which is moved on. Throws TransportError
+  /// (KP-T012) where the letter is too short.
+  void set_values(std::span<const std::byte> letter, std::size_t& at);
+
+  /// Copies the elements of a segment's rows one behind the other; returns the end. `base` null: integers.
+  std::byte* copy_from(const std::byte* base, const Segment& segment, std::byte* to) const;
+  /// Copies all values to where the rows are.
+  void copy_to(std::byte* base) const;
+  /// The elements of a segment's rows, where firsts are numbers of elements.
+  void list(const Segment& segment, std::vector<jit::ListEntry>& out) const;
+
+  std::span<const std::int64_t> firsts() const { return std::span(firsts_).first(rows_); }
+  /// Null where rows are single.
+  const std::int64_t* counts() const { return are_single_ ? nullptr : counts_.data(); }
+
+ private:
+  std::size_t bytes_of(std::size_t row) const {
+    return are_single_ ? value_bytes_ : static_cast<std::size_t>(counts_[row]) * value_bytes_;
+  }
+
+  bool are_single_;
+  std::size_t value_bytes_;
+  std::vector<Segment> segments_;
+  std::size_t rows_ = 0;
+  Column firsts_, counts_;
+};
+
+/// Finds out whether rows have an element in common.
+class DistinctRows {
+ public:
+  /// False where one is met twice. `counts`: of elements, so many bytes apart or multiples of it; null: one each.
+  bool are_distinct(std::span<const std::int64_t> firsts, const std::int64_t* counts, std::int64_t bytes);
+
+ private:
+  bool are_distinct_elements(std::span<const std::int64_t> firsts, std::int64_t bytes);
+
+  std::vector<std::uint64_t> marks_;
+};
+
+}  // namespace kplan

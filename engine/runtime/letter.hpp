@@ -1,0 +1,53 @@
+#pragma once
+// How the letters of varying statements begin, and those that tell of a failure.
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <vector>
+
+namespace kplan {
+
+enum class LetterKind : std::uint64_t {
+  pattern,  ///< of the general way: a PatternHeader, perhaps a notice, perhaps the message
+  failure,  ///< what has failed at the sender
+  rows,     ///< row_letters.hpp
+};
+
+struct LetterHead {
+  LetterKind kind = LetterKind::pattern;
+  std::uint64_t uniform_hash = 0;  ///< of the varying values that must be the same on all ranks
+};
+
+constexpr std::size_t letter_alignment_bytes = 16;  ///< of what follows the head and of messages in letters
+
+struct PatternHeader {
+  LetterHead head;
+  std::uint64_t notice_bytes = 0;
+  std::uint64_t digest = 0;
+  std::int64_t element_count = 0;
+  std::uint64_t payload_offset_bytes = 0;  ///< 0: no message
+};
+static_assert(sizeof(LetterHead) % letter_alignment_bytes == 0 && sizeof(PatternHeader) % letter_alignment_bytes == 0);
+
+inline std::size_t aligned_in_letter(std::size_t bytes) {
+  return (bytes + letter_alignment_bytes - 1) / letter_alignment_bytes * letter_alignment_bytes;
+}
+
+[[noreturn]] void fail_damaged_letter();
+
+/// Throw TransportError (KP-T012) where the letter is too short or of no kind.
+LetterHead head_of(std::span<const std::byte> letter);
+PatternHeader pattern_header_of(std::span<const std::byte> letter);
+
+/// Makes the letter long enough.
+void set_header(std::vector<std::byte>& letter, const PatternHeader& header);
+/// Of any letter that has a head.
+void set_uniform_hash(std::vector<std::byte>& letter, std::uint64_t hash);
+
+std::vector<std::byte> failure_letter(const std::exception_ptr& failure);
+/// As it is to be thrown here. `rank`: the sender.
+std::exception_ptr failure_in(std::span<const std::byte> letter, int rank);
+
+}  // namespace kplan

@@ -1,0 +1,186 @@
+#include "engine/runtime/row_letters.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "engine/analysis/pieces.hpp"
+
+namespace kplan {
+namespace {
+
+constexpr std::size_t any = SIZE_MAX;  // not known when compiled
+
+}  // namespace
+
+RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_t rank_count)
+    : forms_(std::move(forms)),
+      have_values_(have_values),
+      rows_(forms_.size()),
+      numbers_(static_cast<std::size_t>(rank_count), -1),
+      cursors_(forms_.size()) {
+  for (std::size_t k = 0; k < forms_.size(); ++k)
+    if (forms_[k].table == k) rows_[k].words.resize(forms_[k].columns);
+}
+
+void RowLetters::add_share(std::int64_t peer) {
+  numbers_[static_cast<std::size_t>(peer)] = static_cast<std::int32_t>(sharers_.size());
+  sharers_.push_back(peer);
+  for (std::vector<Cursor>& cursors : cursors_) {
+    if (cursors.size() < sharers_.size()) cursors.emplace_back();
+    cursors[sharers_.size() - 1] = {};
+  }
+}
+
+void RowLetters::count() {
+  for (const std::int64_t peer : sharers_) numbers_[static_cast<std::size_t>(peer)] = -1;
+  sharers_.clear();
+  for (std::size_t k = 0; k < forms_.size(); ++k) {
+    if (forms_[k].table == k) count_rows(k);
+    else std::copy_n(cursors_[forms_[k].table].begin(), sharers_.size(), cursors_[k].begin());
+  }
+}
+
+void RowLetters::count_rows(std::size_t reduction) {
+  const DecidedRows& decided = rows_[reduction];
+  const bool has_counts = forms_[reduction].has_counts;
+  std::vector<Cursor>& cursors = cursors_[reduction];
+  const std::int64_t* const peers = decided.peers.data();
+  const std::int32_t* const numbers = numbers_.data();
+  for (std::size_t row = 0; row < decided.rows; ++row) {
+    const std::int64_t peer = peers[row];
+    if (numbers[peer] < 0) [[unlikely]]
+      add_share(peer);
+    Cursor& cursor = cursors[static_cast<std::size_t>(numbers[peer])];
+    ++cursor.rows;
+    if (has_counts) cursor.elements += static_cast<std::size_t>(decided.words.back()[row]);
+  }
+  std::int64_t wide = 0;
+  for (const Column& words : decided.words)
+    for (const std::int64_t word : std::span(words).first(decided.rows)) wide |= word ^ static_cast<std::int32_t>(word);
+  for (Cursor& cursor : cursors) {
+    cursor.is_wide = wide != 0;
+    if (!has_counts) cursor.elements = cursor.rows;
+  }
+}
+
+std::size_t RowLetters::lay_out(std::size_t share) {
+  std::size_t at = sizeof(LetterHead) + 8 * forms_.size();
+  for (std::size_t k = 0; k < forms_.size(); ++k) {
+    if (forms_[k].table != k) continue;
+    Cursor& cursor = cursors_[k][share];
+    cursor.words_offset = at;
+    at += cursor.rows * forms_[k].columns * (cursor.is_wide ? 8 : 4);
+  }
+  at = aligned_in_letter(at);
+  for (std::size_t k = 0; have_values_ && k < forms_.size(); ++k) {
+    Cursor& cursor = cursors_[k][share];
+    if (cursor.elements == 0) continue;
+    cursor.values_offset = at = aligned_in_letter(at);
+    at += cursor.elements * forms_[k].value_bytes;
+  }
+  return at;
+}
+
+void RowLetters::begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter) {
+  const LetterHead head{LetterKind::rows, uniform_hash};
+  std::memcpy(letter, &head, sizeof head);
+  for (std::size_t k = 0; k < forms_.size(); ++k) {
+    Cursor& cursor = cursors_[k][share];
+    const std::uint64_t rows = 2 * cursor.rows + (cursor.is_wide ? 1 : 0);
+    std::memcpy(letter + sizeof head + 8 * k, &rows, sizeof rows);
+    cursor.words = letter + cursor.words_offset;
+    cursor.values = letter + cursor.values_offset;
+  }
+}
+
+void RowLetters::fill(std::size_t reduction, const std::byte* base) {
+  const RowForm& form = forms_[reduction];
+  const std::size_t columns = form.table == reduction ? form.columns : 0;
+  const std::size_t bytes = !have_values_ || form.has_counts ? any : form.value_bytes;
+  const bool is_wide = !sharers_.empty() && cursors_[reduction][0].is_wide;
+  if (columns == 0 && bytes == 8) fill_rows<std::int32_t, 0, 8>(reduction, base);
+  else if (columns == 0 && bytes == 4) fill_rows<std::int32_t, 0, 4>(reduction, base);
+  else if (columns == 0 && have_values_) fill_rows<std::int32_t, 0, any>(reduction, base);
+  else if (columns == 0) return;
+  else if (is_wide) fill_rows<std::int64_t, any, any>(reduction, base);
+  else if (columns == 1 && bytes == 8) fill_rows<std::int32_t, 1, 8>(reduction, base);
+  else if (columns == 1 && bytes == 4) fill_rows<std::int32_t, 1, 4>(reduction, base);
+  else if (bytes == 8) fill_rows<std::int32_t, any, 8>(reduction, base);
+  else if (bytes == 4) fill_rows<std::int32_t, any, 4>(reduction, base);
+  else fill_rows<std::int32_t, any, any>(reduction, base);
+}
+
+/// Words of so many columns; of a push, elements of so many bytes, one a row.
+template <class Word, std::size_t columns, std::size_t bytes>
+void RowLetters::fill_rows(std::size_t reduction, const std::byte* base) {
+  // Of their own, since what is written could be any of these members.
+  const DecidedRows& decided = rows_[reduction];
+  const std::size_t rows = decided.rows, column_count = columns == any ? decided.words.size() : columns;
+  const std::int64_t *const peers = decided.peers.data(), *const firsts = decided.firsts.data();
+  const std::int64_t* const only = columns == 1 ? decided.words[0].data() : nullptr;
+  const std::int32_t* const numbers = numbers_.data();
+  const std::size_t value_bytes = forms_[reduction].value_bytes;
+  Cursor* const cursors = cursors_[reduction].data();
+  for (std::size_t row = 0; row < rows; ++row) {
+    Cursor& to = cursors[numbers[peers[row]]];
+    const std::size_t n = to.at++;
+    for (std::size_t c = 0; c < column_count; ++c) {
+      const auto word = static_cast<Word>(columns == 1 ? only[row] : decided.words[c][row]);
+      std::memcpy(to.words + sizeof(Word) * (c * to.rows + n), &word, sizeof word);
+    }
+    if constexpr (bytes != any) {
+      auto value = static_cast<std::uint64_t>(firsts[row]);  // see copy_row
+      if (base) std::memcpy(&value, base + firsts[row], bytes);
+      std::memcpy(to.values + bytes * n, &value, bytes);
+    } else if (have_values_) {
+      const std::size_t row_bytes = static_cast<std::size_t>(count_of(reduction, row)) * value_bytes;
+      copy_row(to.values, base, firsts[row], row_bytes);
+      to.values += row_bytes;
+    }
+  }
+}
+
+std::optional<RowLetters::Share> RowLetters::share_of(std::size_t reduction, std::int64_t peer) const {
+  if (numbers_[static_cast<std::size_t>(peer)] < 0) return std::nullopt;
+  const Cursor& cursor = cursors_[reduction][number_of(peer)];
+  return Share{cursor.rows, cursor.elements};
+}
+
+void RowLetters::copy_by_share(std::size_t reduction, std::span<std::size_t> starts, std::int64_t* firsts,
+                               std::int64_t* counts) const {
+  const DecidedRows& decided = rows_[reduction];
+  for (std::size_t row = 0; row < decided.rows; ++row) {
+    const std::size_t to = starts[number_of(decided.peers[row])]++;
+    firsts[to] = decided.firsts[row];
+    if (counts) counts[to] = count_of(reduction, row);
+  }
+}
+
+std::size_t RowLetters::read(std::span<const std::byte> letter, std::vector<RowTable>& tables) const {
+  tables.resize(forms_.size());
+  std::size_t at = sizeof(LetterHead) + 8 * forms_.size();
+  if (letter.size() < at) fail_damaged_letter();
+  for (std::size_t k = 0; k < forms_.size(); ++k) {
+    const RowForm& form = forms_[k];
+    std::uint64_t rows = 0;
+    std::memcpy(&rows, letter.data() + sizeof(LetterHead) + 8 * k, sizeof rows);
+    RowTable& table = tables[k];
+    if (form.table != k) {
+      table = tables[form.table];
+    } else {
+      table = {rows % 2 != 0, rows / 2, letter.data() + at};
+      const std::size_t row_bytes = form.columns * (table.is_wide ? 8 : 4);
+      if (row_bytes == 0 ? std::cmp_greater(table.rows, most_message_elements)
+                         : table.rows > (letter.size() - at) / row_bytes)
+        fail_damaged_letter();
+      at += table.rows * row_bytes;
+    }
+    if (have_values_ && !form.has_counts && table.rows > letter.size() / form.value_bytes) fail_damaged_letter();
+  }
+  at = aligned_in_letter(at);
+  if (at > aligned_in_letter(letter.size())) fail_damaged_letter();
+  return at;
+}
+
+}  // namespace kplan

@@ -1,0 +1,128 @@
+#pragma once
+// Letters of rows. A letter is a head, for each reduction the number of its rows and their words column by column (the
+// variables that the place uses, then the number of elements where it can be other than one), as 32-bit words where
+// they fit, and then, of a push, the values, as the general way has them. Reductions of the same rows share their
+// words.
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "engine/analysis/column_program.hpp"
+#include "engine/runtime/letter.hpp"
+
+namespace kplan {
+
+/// What a reduction's rows are like.
+struct RowForm {
+  std::size_t table = 0;        ///< the reduction whose rows and words these are too: this one, or one before it
+  std::size_t columns = 0;      ///< words of a row
+  bool has_counts = false;      ///< a row may have more or fewer elements than one: its last word says how many
+  std::size_t value_bytes = 0;  ///< of one element
+};
+
+/// The rows of one reduction at the end that knows them.
+struct DecidedRows {
+  std::size_t rows = 0;
+  Column peers;               ///< the other ends
+  Column firsts;              ///< where their first elements lie, bytes in a buffer; or the value, an integer
+  std::vector<Column> words;  ///< by column; of a table that is another's: nothing
+};
+
+/// Where the words of a reduction lie in a letter.
+struct RowTable {
+  bool is_wide = false;
+  std::size_t rows = 0;
+  const std::byte* words = nullptr;
+
+  std::int64_t at(std::size_t column, std::size_t row) const {
+    const std::size_t n = column * rows + row;
+    std::int64_t wide = 0;
+    std::int32_t narrow = 0;
+    if (is_wide) std::memcpy(&wide, words + 8 * n, 8);
+    else std::memcpy(&narrow, words + 4 * n, 4);
+    return is_wide ? wide : narrow;
+  }
+};
+
+/// The elements of one row, mostly one.
+inline void copy_row(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == 8) std::memcpy(to, from, 8);
+  else if (bytes == 4) std::memcpy(to, from, 4);
+  else if (bytes == 16) std::memcpy(to, from, 16);
+  else if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+/// The same from where DecidedRows have it; `base` null: `first` is the value.
+inline void copy_row(std::byte* to, const std::byte* base, std::int64_t first, std::size_t bytes) {
+  // An integer's low bytes are its value in every type of its size.
+  copy_row(to, base ? base + first : reinterpret_cast<const std::byte*>(&first), bytes);
+}
+
+class RowLetters {
+ public:
+  /// `forms`: by reduction. `have_values`: those of a push; letters of a pull only ask.
+  RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_t rank_count);
+
+  std::span<const RowForm> forms() const { return forms_; }
+
+  // Writing: whoever finds rows puts them into rows(); then count(), and for each share lay_out() and begin(); fill().
+
+  DecidedRows& rows(std::size_t reduction) { return rows_[reduction]; }
+  const DecidedRows& rows(std::size_t reduction) const { return rows_[reduction]; }
+  std::int64_t count_of(std::size_t reduction, std::size_t row) const {
+    return forms_[reduction].has_counts ? rows_[reduction].words.back()[row] : 1;
+  }
+
+  /// Divides the rows into shares: what goes to one rank each.
+  void count();
+  std::span<const std::int64_t> sharers() const { return sharers_; }  ///< peers, by share
+  /// Where the parts of a share's letter will lie; returns its bytes.
+  std::size_t lay_out(std::size_t share);
+  /// Writes what stands before the rows.
+  void begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter);
+  /// Writes a reduction's rows into all letters. `base`: what `firsts` count from; null where they are the values.
+  void fill(std::size_t reduction, const std::byte* base);
+
+  /// What has gone to a rank, after count(): null where there was nothing.
+  struct Share {
+    std::size_t rows = 0, elements = 0;
+  };
+  std::optional<Share> share_of(std::size_t reduction, std::int64_t peer) const;
+  /// The rows' firsts, and counts if wanted, sharer by sharer: those of each from starts[share] on, which is moved on.
+  void copy_by_share(std::size_t reduction, std::span<std::size_t> starts, std::int64_t* firsts,
+                     std::int64_t* counts) const;
+  /// The number of a rank's share, which has one.
+  std::size_t number_of(std::int64_t peer) const {
+    return static_cast<std::size_t>(numbers_[static_cast<std::size_t>(peer)]);
+  }
+
+  // Reading.
+
+  /// Where the words of each reduction lie; returns the byte where the values begin. Throws TransportError (KP-T012)
+  /// where the letter is shorter than it says.
+  std::size_t read(std::span<const std::byte> letter, std::vector<RowTable>& tables) const;
+
+ private:
+  /// The rows of one reduction in one letter, and where the next goes.
+  struct Cursor {
+    std::size_t rows = 0, elements = 0, at = 0;
+    std::size_t words_offset = 0, values_offset = 0;  ///< bytes in the letter
+    bool is_wide = false;
+    std::byte *words = nullptr, *values = nullptr;
+  };
+
+  void add_share(std::int64_t peer);
+  void count_rows(std::size_t reduction);
+  template <class Word, std::size_t columns, std::size_t bytes>
+  void fill_rows(std::size_t reduction, const std::byte* base);
+
+  std::vector<RowForm> forms_;
+  bool have_values_;
+  std::vector<DecidedRows> rows_;
+  std::vector<std::int64_t> sharers_;
+  std::vector<std::int32_t> numbers_;         ///< of shares, by peer; -1: none
+  std::vector<std::vector<Cursor>> cursors_;  ///< by reduction, by share
+};
+
+}  // namespace kplan

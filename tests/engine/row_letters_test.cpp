@@ -1,0 +1,159 @@
+// Letters of rows, written and read back; and letters that are not what they say.
+#include "engine/runtime/row_letters.hpp"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <random>
+
+#include "engine/runtime/arrived_rows.hpp"
+#include "kplan/transport.hpp"
+
+using namespace kplan;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// All letters of a rank's rows, by peer.
+std::map<std::int64_t, Bytes> letters_of(RowLetters& letters, const std::byte* base, std::uint64_t hash) {
+  letters.count();
+  std::map<std::int64_t, Bytes> out;
+  for (std::size_t share = 0; share < letters.sharers().size(); ++share) {
+    Bytes& letter = out[letters.sharers()[share]];
+    letter.resize(letters.lay_out(share));
+    letters.begin(share, hash, letter.data());
+  }
+  for (std::size_t k = 0; k < letters.forms().size(); ++k) letters.fill(k, base);
+  return out;
+}
+
+struct Sent {
+  std::vector<std::int64_t> words;
+  std::vector<std::uint8_t> bytes;
+  bool operator==(const Sent&) const = default;
+};
+
+/// Rows of all reductions, to random peers. `widest`: of words.
+void draw_rows(std::mt19937& random, RowLetters& letters, std::int64_t rank_count, std::int64_t widest,
+               std::size_t memory_bytes) {
+  const auto draw = [&](std::int64_t below) { return static_cast<std::int64_t>(random() % below); };
+  for (std::size_t k = 0; k < letters.forms().size(); ++k) {
+    const RowForm& form = letters.forms()[k];
+    DecidedRows& rows = letters.rows(k);
+    const DecidedRows& table = letters.rows(form.table);
+    rows.rows = form.table == k ? static_cast<std::size_t>(draw(20)) : table.rows;
+    rows.peers.resize(rows.rows + 3);
+    rows.firsts.resize(rows.rows + 3);
+    for (Column& words : rows.words) words.resize(rows.rows + 3);
+    for (std::size_t row = 0; row < rows.rows; ++row) {
+      rows.peers[row] = form.table == k ? draw(rank_count) : table.peers[row];
+      for (Column& words : rows.words) words[row] = draw(2) == 0 ? -draw(widest) : draw(widest);
+      if (form.has_counts) rows.words.back()[row] = draw(4);
+      rows.firsts[row] = draw(static_cast<std::int64_t>(memory_bytes - 4 * form.value_bytes));
+    }
+  }
+}
+
+std::vector<RowForm> draw_forms(std::mt19937& random) {
+  std::vector<RowForm> out;
+  const std::size_t value_bytes[] = {1, 2, 4, 8, 16, 24};
+  for (std::size_t k = 0; k < 1 + random() % 3; ++k) {
+    const bool has_counts = random() % 3 == 0;
+    RowForm form{k, random() % 3 + has_counts, has_counts, value_bytes[random() % 6]};
+    if (k > 0 && !has_counts && !out[0].has_counts && random() % 2 == 0) form.table = 0, form.columns = out[0].columns;
+    out.push_back(form);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("rows are read from letters as they were written", "[row-letters]") {
+  std::mt19937 random(12);
+  Bytes memory(4096);
+  for (std::byte& b : memory) b = static_cast<std::byte>(random());
+  for (int round = 0; round < 400; ++round) {
+    CAPTURE(round);
+    const std::int64_t rank_count = 1 + random() % 4;
+    RowLetters letters(draw_forms(random), /*have_values=*/true, rank_count);
+    for (int run = 0; run < 2; ++run) {  // what an earlier run left does not matter
+      draw_rows(random, letters, rank_count, run == 0 ? 1000 : std::int64_t{1} << (20 + random() % 40), memory.size());
+      const auto written = letters_of(letters, memory.data(), 99);
+      for (std::size_t k = 0; k < letters.forms().size(); ++k) {
+        const RowForm& form = letters.forms()[k];
+        const DecidedRows& rows = letters.rows(k);
+        const DecidedRows& table = letters.rows(form.table);
+        std::map<std::int64_t, std::vector<Sent>> expected, read;
+        for (std::size_t row = 0; row < rows.rows; ++row) {
+          Sent sent;
+          for (const Column& words : table.words) sent.words.push_back(words[row]);
+          const std::size_t bytes = static_cast<std::size_t>(letters.count_of(k, row)) * form.value_bytes;
+          for (std::size_t b = 0; b < bytes; ++b)
+            sent.bytes.push_back(static_cast<std::uint8_t>(memory[static_cast<std::size_t>(rows.firsts[row]) + b]));
+          expected[rows.peers[row]].push_back(std::move(sent));
+        }
+        for (const auto& [peer, letter] : written) {
+          CHECK(head_of(letter).kind == LetterKind::rows);
+          CHECK(head_of(letter).uniform_hash == 99);
+          std::vector<RowTable> tables;
+          std::size_t at = letters.read(letter, tables);
+          std::vector<Sent> all;
+          for (std::size_t other = 0; other <= k; ++other) {
+            const RowForm& shape = letters.forms()[other];
+            ArrivedRows arrived(!shape.has_counts, shape.value_bytes);
+            const auto [firsts, counts] = arrived.room(tables[other].rows);
+            for (std::size_t row = 0; row < tables[other].rows; ++row) {
+              firsts[row] = 0;
+              if (counts) counts[row] = tables[other].at(shape.columns - 1, row);
+            }
+            arrived.add(tables[other].rows);
+            arrived.end_segment(0, shape.has_counts);
+            arrived.set_values(letter, at);
+            if (other != k) continue;
+            const std::byte* from = arrived.segments()[0].values;
+            for (std::size_t row = 0; row < tables[k].rows; ++row) {
+              Sent& sent = all.emplace_back();
+              for (std::size_t c = 0; c < form.columns; ++c) sent.words.push_back(tables[k].at(c, row));
+              const std::size_t bytes =
+                  static_cast<std::size_t>(form.has_counts ? sent.words.back() : 1) * form.value_bytes;
+              for (std::size_t b = 0; b < bytes; ++b) sent.bytes.push_back(static_cast<std::uint8_t>(*from++));
+            }
+          }
+          if (!all.empty()) read[peer] = std::move(all);
+        }
+        CHECK(read == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("a letter of rows that is cut short is damaged", "[row-letters]") {
+  std::mt19937 random(13);
+  const Bytes memory(4096);
+  for (int round = 0; round < 100; ++round) {
+    RowLetters letters(draw_forms(random), /*have_values=*/true, 1);
+    draw_rows(random, letters, 1, 1000, memory.size());
+    auto written = letters_of(letters, memory.data(), 0);
+    if (written.empty()) continue;
+    const Bytes& whole = written.at(0);
+    // The last bytes may be there to fill up the words of a letter without values.
+    for (std::size_t bytes = 0; bytes + letter_alignment_bytes <= whole.size(); ++bytes) {
+      const Bytes letter(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));  // its end is its own
+      CHECK_THROWS_AS(([&] {
+                        std::vector<RowTable> tables;
+                        std::size_t at = letters.read(letter, tables);
+                        for (std::size_t k = 0; k < tables.size(); ++k) {
+                          const RowForm& form = letters.forms()[k];
+                          ArrivedRows arrived(!form.has_counts, form.value_bytes);
+                          const auto [firsts, counts] = arrived.room(tables[k].rows);
+                          for (std::size_t row = 0; counts && row < tables[k].rows; ++row)
+                            counts[row] = tables[k].at(form.columns - 1, row);
+                          arrived.add(tables[k].rows);
+                          arrived.end_segment(0, form.has_counts);
+                          arrived.set_values(letter, at);
+                        }
+                      }()),
+                      TransportError);
+    }
+  }
+}
