@@ -289,7 +289,7 @@ ScalarValue ScalarValue::load(Scalar type, const void* from) {
 
 void ScalarValue::store(void* to) const { std::memcpy(to, bits, size_of(type)); }
 
-std::int64_t ScalarValue::as_integer() const {
+[[gnu::hot]] std::int64_t ScalarValue::as_integer() const {
   if (type == Scalar::i64) return static_cast<std::int64_t>(bits[0]);
   std::int64_t out = 0;
   with_type(type, [&](auto t) {

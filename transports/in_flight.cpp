@@ -4,7 +4,7 @@
 
 namespace kplan::transport {
 
-void InFlightList::remove(InFlight& exchange) {
+[[gnu::hot]] void InFlightList::remove(InFlight& exchange) {
   const auto found = std::find(exchanges_.begin(), exchanges_.end(), &exchange);
   if (found == exchanges_.end()) return;
   *found = exchanges_.back();

@@ -28,7 +28,7 @@ void LetterList::push_front(LetterPtr letter) noexcept {
   first_ = letter.release();
 }
 
-LetterPtr LetterList::pop() noexcept {
+[[gnu::hot]] LetterPtr LetterList::pop() noexcept {
   LetterPtr letter(first_);
   if (letter) first_ = letter->next;
   return letter;
@@ -48,7 +48,7 @@ void LetterPool::give(LetterPtr letter) noexcept {
   free_[power].push_front(std::move(letter));  // the last one used is the warmest
 }
 
-void order_by_sender(std::vector<ReceivedLetter>& letters) {
+[[gnu::hot]] void order_by_sender(std::vector<ReceivedLetter>& letters) {
   const auto is_before = [](const ReceivedLetter& a, const ReceivedLetter& b) { return a.from < b.from; };
   if (std::is_sorted(letters.begin(), letters.end(), is_before)) return;
   if (letters.size() > 32) return std::stable_sort(letters.begin(), letters.end(), is_before);

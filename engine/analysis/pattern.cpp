@@ -331,7 +331,7 @@ OwnHalf find_own_half(const BoundPlan& bound, const Statement& s) {
   return with_finder(bound, s, [](PatternFinder& finder) { return finder.own_half(); });
 }
 
-std::uint64_t mixed(std::uint64_t h, std::uint64_t v) {
+[[gnu::hot]] std::uint64_t mixed(std::uint64_t h, std::uint64_t v) {
   h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
   h *= 0xff51afd7ed558ccdu;
   return h ^ (h >> 32);

@@ -17,7 +17,7 @@ void write_single(const std::int64_t* firsts, const ArrivedRows::Segment& segmen
 
 }  // namespace
 
-void ArrivedRows::end_segment(std::size_t first_row, bool has_counts) {
+[[gnu::hot]] void ArrivedRows::end_segment(std::size_t first_row, bool has_counts) {
   Segment segment{rows_ - first_row, rows_ - first_row, first_row, nullptr};
   if (has_counts) {
     segment.elements = 0;
@@ -26,13 +26,13 @@ void ArrivedRows::end_segment(std::size_t first_row, bool has_counts) {
   segments_.push_back(segment);
 }
 
-void ArrivedRows::add_segment(std::size_t rows, std::size_t elements) {
+[[gnu::hot]] void ArrivedRows::add_segment(std::size_t rows, std::size_t elements) {
   segments_.push_back({rows, elements, rows_, nullptr});
   room(rows);
   rows_ += rows;
 }
 
-void ArrivedRows::set_values(std::span<const std::byte> letter, std::size_t& at) {
+[[gnu::hot]] void ArrivedRows::set_values(std::span<const std::byte> letter, std::size_t& at) {
   Segment& segment = segments_.back();
   if (segment.elements == 0) return;
   at = aligned_in_letter(at);
@@ -42,7 +42,7 @@ void ArrivedRows::set_values(std::span<const std::byte> letter, std::size_t& at)
   at += bytes;
 }
 
-std::byte* ArrivedRows::copy_from(const std::byte* base, const Segment& segment, std::byte* to) const {
+[[gnu::hot]] std::byte* ArrivedRows::copy_from(const std::byte* base, const Segment& segment, std::byte* to) const {
   for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row) {
     copy_row(to, base, firsts_[row], bytes_of(row));
     to += bytes_of(row);
@@ -50,7 +50,7 @@ std::byte* ArrivedRows::copy_from(const std::byte* base, const Segment& segment,
   return to;
 }
 
-void ArrivedRows::copy_to(std::byte* base) const {
+[[gnu::hot]] void ArrivedRows::copy_to(std::byte* base) const {
   for (const Segment& segment : segments_) {
     const std::int64_t* const firsts = firsts_.data() + segment.first_row;
     if (are_single_ && value_bytes_ == 8) {
@@ -67,7 +67,7 @@ void ArrivedRows::copy_to(std::byte* base) const {
   }
 }
 
-void ArrivedRows::list(const Segment& segment, std::vector<jit::ListEntry>& out) const {
+[[gnu::hot]] void ArrivedRows::list(const Segment& segment, std::vector<jit::ListEntry>& out) const {
   const auto first = firsts_.begin() + static_cast<std::ptrdiff_t>(segment.first_row);
   const auto last = first + static_cast<std::ptrdiff_t>(segment.rows);
   if (are_single_) {
@@ -80,7 +80,7 @@ void ArrivedRows::list(const Segment& segment, std::vector<jit::ListEntry>& out)
     for (std::int64_t k = 0; k < counts_[row]; ++k) out.push_back(static_cast<jit::ListEntry>(firsts_[row] + k));
 }
 
-bool DistinctRows::are_distinct_elements(std::span<const std::int64_t> firsts, std::int64_t bytes) {
+[[gnu::hot]] bool DistinctRows::are_distinct_elements(std::span<const std::int64_t> firsts, std::int64_t bytes) {
   bool is_ascending = true;
   std::int64_t lowest = INT64_MAX, highest = INT64_MIN;
   for (const std::int64_t first : firsts) {
@@ -105,7 +105,8 @@ bool DistinctRows::are_distinct_elements(std::span<const std::int64_t> firsts, s
   return true;
 }
 
-bool DistinctRows::are_distinct(std::span<const std::int64_t> firsts, const std::int64_t* counts, std::int64_t bytes) {
+[[gnu::hot]] bool DistinctRows::are_distinct(std::span<const std::int64_t> firsts, const std::int64_t* counts,
+                                             std::int64_t bytes) {
   if (!counts) return are_distinct_elements(firsts, bytes);
   const auto end_of = [&](std::size_t row) { return firsts[row] + counts[row] * bytes; };
   bool is_ascending = true;

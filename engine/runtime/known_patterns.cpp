@@ -16,7 +16,7 @@ KnownPatterns::KnownPatterns(const PlanModel& plan, const Statement& s) {
   parameters_.assign(names.parameters.begin(), names.parameters.end());
 }
 
-FoundPattern* KnownPatterns::recall(const RankState& state) {
+[[gnu::hot]] FoundPattern* KnownPatterns::recall(const RankState& state) {
   if (!can_be_kept_) return nullptr;
   key_.clear();
   for (const int p : parameters_) {

@@ -22,7 +22,7 @@ void fail_damaged_letter() {
   throw TransportError("KP-T012", "a message of a varying statement has come damaged; do all ranks run one build?");
 }
 
-LetterHead head_of(std::span<const std::byte> letter) {
+[[gnu::hot]] LetterHead head_of(std::span<const std::byte> letter) {
   const auto head = front_of<LetterHead>(letter);
   if (head.kind > LetterKind::rows) fail_damaged_letter();
   return head;

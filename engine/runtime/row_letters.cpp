@@ -23,7 +23,7 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
     if (forms_[k].table == k) rows_[k].words.resize(forms_[k].columns);
 }
 
-void RowLetters::add_share(std::int64_t peer) {
+[[gnu::hot]] void RowLetters::add_share(std::int64_t peer) {
   numbers_[static_cast<std::size_t>(peer)] = static_cast<std::int32_t>(sharers_.size());
   sharers_.push_back(peer);
   for (std::vector<Cursor>& cursors : cursors_) {
@@ -32,7 +32,7 @@ void RowLetters::add_share(std::int64_t peer) {
   }
 }
 
-void RowLetters::count() {
+[[gnu::hot]] void RowLetters::count() {
   for (const std::int64_t peer : sharers_) numbers_[static_cast<std::size_t>(peer)] = -1;
   sharers_.clear();
   for (std::size_t k = 0; k < forms_.size(); ++k) {
@@ -41,7 +41,7 @@ void RowLetters::count() {
   }
 }
 
-void RowLetters::count_rows(std::size_t reduction) {
+[[gnu::hot]] void RowLetters::count_rows(std::size_t reduction) {
   const DecidedRows& decided = rows_[reduction];
   const bool has_counts = forms_[reduction].has_counts;
   std::vector<Cursor>& cursors = cursors_[reduction];
@@ -64,7 +64,7 @@ void RowLetters::count_rows(std::size_t reduction) {
   }
 }
 
-std::size_t RowLetters::lay_out(std::size_t share) {
+[[gnu::hot]] std::size_t RowLetters::lay_out(std::size_t share) {
   std::size_t at = sizeof(LetterHead) + 8 * forms_.size();
   for (std::size_t k = 0; k < forms_.size(); ++k) {
     if (forms_[k].table != k) continue;
@@ -82,7 +82,7 @@ std::size_t RowLetters::lay_out(std::size_t share) {
   return at;
 }
 
-void RowLetters::begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter) {
+[[gnu::hot]] void RowLetters::begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter) {
   const LetterHead head{LetterKind::rows, uniform_hash};
   std::memcpy(letter, &head, sizeof head);
   for (std::size_t k = 0; k < forms_.size(); ++k) {
@@ -94,7 +94,7 @@ void RowLetters::begin(std::size_t share, std::uint64_t uniform_hash, std::byte*
   }
 }
 
-void RowLetters::fill(std::size_t reduction, const std::byte* base) {
+[[gnu::hot]] void RowLetters::fill(std::size_t reduction, const std::byte* base) {
   const RowForm& form = forms_[reduction];
   const std::size_t columns = form.table == reduction ? form.columns : 0;
   const std::size_t bytes = !have_values_ || form.has_counts ? any : form.value_bytes;
@@ -141,14 +141,14 @@ void RowLetters::fill_rows(std::size_t reduction, const std::byte* base) {
   }
 }
 
-std::optional<RowLetters::Share> RowLetters::share_of(std::size_t reduction, std::int64_t peer) const {
+[[gnu::hot]] std::optional<RowLetters::Share> RowLetters::share_of(std::size_t reduction, std::int64_t peer) const {
   if (numbers_[static_cast<std::size_t>(peer)] < 0) return std::nullopt;
   const Cursor& cursor = cursors_[reduction][number_of(peer)];
   return Share{cursor.rows, cursor.elements};
 }
 
-void RowLetters::copy_by_share(std::size_t reduction, std::span<std::size_t> starts, std::int64_t* firsts,
-                               std::int64_t* counts) const {
+[[gnu::hot]] void RowLetters::copy_by_share(std::size_t reduction, std::span<std::size_t> starts, std::int64_t* firsts,
+                                            std::int64_t* counts) const {
   const DecidedRows& decided = rows_[reduction];
   for (std::size_t row = 0; row < decided.rows; ++row) {
     const std::size_t to = starts[number_of(decided.peers[row])]++;
@@ -157,7 +157,7 @@ void RowLetters::copy_by_share(std::size_t reduction, std::span<std::size_t> sta
   }
 }
 
-std::size_t RowLetters::read(std::span<const std::byte> letter, std::vector<RowTable>& tables) const {
+[[gnu::hot]] std::size_t RowLetters::read(std::span<const std::byte> letter, std::vector<RowTable>& tables) const {
   tables.resize(forms_.size());
   std::size_t at = sizeof(LetterHead) + 8 * forms_.size();
   if (letter.size() < at) fail_damaged_letter();

@@ -115,7 +115,7 @@ class RowLetters {
   void add_share(std::int64_t peer);
   void count_rows(std::size_t reduction);
   template <class Word, std::size_t columns, std::size_t bytes>
-  void fill_rows(std::size_t reduction, const std::byte* base);
+  [[gnu::hot]] void fill_rows(std::size_t reduction, const std::byte* base);
 
   std::vector<RowForm> forms_;
   bool have_values_;

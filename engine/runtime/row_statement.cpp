@@ -13,6 +13,9 @@
 namespace kplan {
 namespace {
 
+/// Columns have room for so many in the beginning: statements of few rows have them close together.
+constexpr std::size_t fewest_rows = 16;
+
 /// As it travels: an element that follows others, or an integer; null where it is neither.
 ExprPtr plain_value(const PlanModel& plan, const Statement& s, const Reduction& r) {
   const auto has_element = [](const Expr& e) { return e.kind == ExprKind::element; };
@@ -149,7 +152,7 @@ std::vector<std::pair<std::string, const RowCall*>> RowStatement::calls() const 
 }
 
 /// The rows of all parts; false where it must be done, or tried, by the enumeration.
-bool RowStatement::find_by_code() {
+[[gnu::hot]] bool RowStatement::find_by_code() {
   if (!near_rows_) return false;
   for (;;) {
     columns_.clear();
@@ -169,7 +172,7 @@ bool RowStatement::find_by_code() {
     if (outcome == jit::rows_left) return false;
     if (outcome == jit::rows_done) break;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
-      const std::size_t more = std::max(Block::most_rows, 2 * static_cast<std::size_t>(room_[k]));
+      const std::size_t more = std::max(fewest_rows, 2 * static_cast<std::size_t>(room_[k]));
       DecidedRows& rows = letters_->rows(k);
       for (Column* column : {&rows.peers, &rows.firsts}) room_in(*column, more);
       for (Column& column : rows.words) room_in(column, more);
@@ -197,8 +200,9 @@ void RowStatement::find_by_enumeration() {
   });
 }
 
-void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& memory, std::uint64_t uniform_hash,
-                        transport::SparseExchange& exchange, std::vector<transport::OutgoingLetter>& letters) {
+[[gnu::hot]] void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& memory,
+                                     std::uint64_t uniform_hash, transport::SparseExchange& exchange,
+                                     std::vector<transport::OutgoingLetter>& letters) {
   bound_.state.parameters = state.parameters;
   bound_.state.contents = state.contents;
   for (Part& part : parts_)
@@ -224,7 +228,7 @@ void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& 
   for (std::size_t k = 0; k < parts_.size(); ++k) letters_->fill(k, parts_[k].near.base(memory));
 }
 
-bool RowStatement::take(std::vector<Came>& letters) {
+[[gnu::hot]] bool RowStatement::take(std::vector<Came>& letters) {
   if (bound_.members) std::ranges::sort(letters, {}, &Came::from);  // groups have an order of their own
   if (!own_.empty()) {
     const auto at = std::ranges::lower_bound(letters, bound_.state.rank, {}, &Came::from);
@@ -248,14 +252,14 @@ bool RowStatement::take(std::vector<Came>& letters) {
 }
 
 /// Whether entries of lists can say where the elements are that are not just copied.
-bool RowStatement::can_be_listed() const {
+[[gnu::hot]] bool RowStatement::can_be_listed() const {
   return std::ranges::all_of(parts_, [&](const Part& p) {
     const Layout& layout = bound_.state.layouts[static_cast<std::size_t>(p.reduction->place->id)];
     return !p.update || layout.extent <= std::numeric_limits<jit::ListEntry>::max();
   });
 }
 
-std::size_t RowStatement::answer_bytes(std::size_t n) const {
+[[gnu::hot]] std::size_t RowStatement::answer_bytes(std::size_t n) const {
   std::size_t at = 0;
   for (const Part& part : parts_)
     if (const std::size_t elements = part.come->segments()[n].elements; elements > 0)
@@ -263,7 +267,7 @@ std::size_t RowStatement::answer_bytes(std::size_t n) const {
   return at;
 }
 
-void RowStatement::answer(std::size_t n, const std::vector<BoundMemory>& memory, std::byte* to) const {
+[[gnu::hot]] void RowStatement::answer(std::size_t n, const std::vector<BoundMemory>& memory, std::byte* to) const {
   std::byte* at = to;
   for (const Part& part : parts_) {
     const ArrivedRows::Segment& segment = part.come->segments()[n];
@@ -273,7 +277,7 @@ void RowStatement::answer(std::size_t n, const std::vector<BoundMemory>& memory,
   }
 }
 
-bool RowStatement::take_answers(std::vector<Came>& answers) {
+[[gnu::hot]] bool RowStatement::take_answers(std::vector<Came>& answers) {
   std::ranges::sort(answers, {}, &Came::from);
   for (Part& part : parts_) part.come->clear();
   for (const Came& came : answers) {
@@ -305,12 +309,12 @@ bool RowStatement::take_answers(std::vector<Came>& answers) {
 
 /// Adds where the elements of the rows are here; false where one is outside its buffer or has not as many elements as
 /// at the other end.
-bool RowStatement::locate(Part& part, const RowTable& table) {
+[[gnu::hot]] bool RowStatement::locate(Part& part, const RowTable& table) {
   return locate_by_code(part, table) || locate_by_columns(part, table);
 }
 
 /// False where it must be done, or tried, by column programs.
-bool RowStatement::locate_by_code(Part& part, const RowTable& table) {
+[[gnu::hot]] bool RowStatement::locate_by_code(Part& part, const RowTable& table) {
   if (!part.far_rows || table.is_wide) return false;
   word_columns_.clear();
   for (std::size_t c = 0; c < part.form.columns; ++c) word_columns_.push_back(table.words + 4 * c * table.rows);
@@ -374,7 +378,8 @@ std::span<const std::byte> RowStatement::payload(std::span<const std::byte> lett
   return letter.subspan(std::min(letters_->read(letter, tables_), letter.size()));
 }
 
-void RowStatement::apply(const std::vector<BoundMemory>& memory, const std::function<void(const ReadyCall&)>& note) {
+[[gnu::hot]] const ReadyCall* RowStatement::apply(const std::vector<BoundMemory>& memory) {
+  const ReadyCall* faulty = nullptr;
   for (Part& part : parts_) {
     if (!part.update) {
       part.come->copy_to(memory[static_cast<std::size_t>(part.reduction->place->id)].base);
@@ -384,9 +389,10 @@ void RowStatement::apply(const std::vector<BoundMemory>& memory, const std::func
       part.come->list(segment, listed_);
       // Kernels that unpack only read the message.
       if (!listed_.empty() && part.update->run_listed(memory, const_cast<std::byte*>(segment.values), listed_) != 0)
-        note(*part.update);
+        faulty = faulty ? faulty : &*part.update;
     }
   }
+  return faulty;
 }
 
 }  // namespace kplan

@@ -4,7 +4,6 @@
 // places of the rows that have come and write them in the same order. Of a pull, the receiver asks for rows, and is
 // answered with their values in the same order. For statements of plain form, see of().
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -58,8 +57,9 @@ class RowStatement {
   /// The values in a letter, as a StatementSchedule has them.
   std::span<const std::byte> payload(std::span<const std::byte> letter) const;
 
-  /// Writes what has come, after take() of a push or take_answers(). Calls note(call) where a divisor is zero.
-  void apply(const std::vector<BoundMemory>& memory, const std::function<void(const ReadyCall&)>& note);
+  /// Writes what has come, after take() of a push or take_answers(). Returns the first call that has met a zero
+  /// divisor; null: none.
+  const ReadyCall* apply(const std::vector<BoundMemory>& memory);
 
  private:
   /// What one end of a reduction evaluates: the place, an element, or an integer.

@@ -35,11 +35,7 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   }
 }
 
-RunContext Runner::context() {
-  return {program_.bound, memory_, program_.operators, [this](int statement, const ReadyCall& call, bool is_value) {
-            note_zero_divisor(statement, call, is_value);
-          }};
-}
+[[gnu::hot]] RunContext Runner::context() { return {program_.bound, memory_, program_.operators, *this}; }
 
 void Runner::fail(const char* code, const std::string& what) const {
   throw TransportError(code, fmt::format("plan {}, {} in run {}", program_.schedule.plan, what, run_));

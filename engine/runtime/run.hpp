@@ -8,7 +8,7 @@
 
 namespace kplan {
 
-class Runner {
+class Runner final : private FaultNotes {
  public:
   /// Collective where statements vary: opens their exchanges.
   Runner(Program program, std::shared_ptr<transport::Transport> transport, std::chrono::nanoseconds timeout);
@@ -67,7 +67,7 @@ class Runner {
   bool take(StatementProgram& s, IncomingMessage& m);
   bool take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions);
   void apply(StatementProgram& s, IncomingMessage& m, std::byte* message);
-  void note_zero_divisor(int statement, const ReadyCall& call, bool is_value);
+  void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) override;
   RunContext context();
   static Wait coming(const IncomingMessage& m);
   static Wait taking(const OutgoingMessage& m);

@@ -3,48 +3,62 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
+#include <cstring>
 
 namespace kplan {
 
 UniformCheck::UniformCheck(const PlanModel& plan, transport::Transport& transport,
                            transport::Clock::time_point deadline)
-    : plan_(plan), rank_(transport.rank()), size_(transport.size()) {
-  const auto is_compared = [](const Parameter& p) { return p.is_uniform && p.is_varying; };
-  if (size_ > 1 && std::ranges::any_of(plan.parameters, is_compared)) exchange_ = transport.open_exchange(deadline);
+    : plan_(plan), rank_(transport.rank()) {
+  for (std::size_t p = 0; p < plan.parameters.size(); ++p)
+    if (plan.parameters[p].is_uniform && plan.parameters[p].is_varying) parameters_.push_back(static_cast<int>(p));
+  const int size = transport.size();
+  if (size == 1 || parameters_.empty()) return;
+  exchange_ = transport.open_exchange(deadline);
+  neighbours_ = {(rank_ + 1) % size, (rank_ + size - 1) % size};
+  std::ranges::sort(neighbours_);
+  neighbours_.erase(std::unique(neighbours_.begin(), neighbours_.end()), neighbours_.end());
+  mine_.resize(2 * parameters_.size());
+  for (const int rank : neighbours_) letters_.push_back({rank, std::as_bytes(std::span(mine_))});
 }
 
-void UniformCheck::compare(const BoundPlan& bound) {
-  mine_.clear();
-  for (std::size_t p = 0; p < plan_.parameters.size(); ++p)
-    if (plan_.parameters[p].is_uniform && plan_.parameters[p].is_varying)
-      mine_ += to_text(bound.state.parameters[p]) + "\n";
-  std::vector<int> neighbours{(rank_ + 1) % size_, (rank_ + size_ - 1) % size_};
-  std::ranges::sort(neighbours);
-  neighbours.erase(std::unique(neighbours.begin(), neighbours.end()), neighbours.end());
-  std::vector<transport::OutgoingLetter> letters;
-  for (const int rank : neighbours) letters.push_back({rank, std::as_bytes(std::span(mine_))});
-  exchange_->begin(letters, neighbours);
+[[gnu::hot]] void UniformCheck::compare(const BoundPlan& bound) {
+  std::uint64_t* to = mine_.data();
+  for (const int p : parameters_) {
+    const ScalarValue& value = bound.state.parameters[static_cast<std::size_t>(p)];
+    *to++ = value.bits[0];
+    *to++ = value.bits[1];
+  }
+  exchange_->begin(letters_, neighbours_);
 }
 
-std::exception_ptr UniformCheck::compared() const {
+[[gnu::hot]] std::exception_ptr UniformCheck::compared() const {
+  const std::size_t bytes = mine_.size() * sizeof mine_[0];
   for (const transport::ReceivedLetter& letter : exchange_->received()) {
-    const std::string theirs(reinterpret_cast<const char*>(letter.bytes.data()), letter.bytes.size());
-    if (theirs == mine_) continue;
-    std::istringstream a(mine_), b(theirs);
-    for (const Parameter& p : plan_.parameters) {
-      if (!p.is_uniform || !p.is_varying) continue;
-      std::string here, there;
-      std::getline(a, here);
-      std::getline(b, there);
-      if (here == there) continue;
-      const bool is_first = rank_ < letter.from;
-      return std::make_exception_ptr(
-          PlanError("KP-A002", fmt::format("plan {}: uniform parameter `{}` was set to {} on rank {} and to {} on rank "
-                                           "{}; set it alike on all ranks",
-                                           plan_.name, p.name, is_first ? here : there, std::min(rank_, letter.from),
-                                           is_first ? there : here, std::max(rank_, letter.from))));
-    }
+    const bool is_whole = letter.bytes.size() == bytes;
+    if (is_whole && std::memcmp(letter.bytes.data(), mine_.data(), bytes) == 0) continue;
+    if (!is_whole)
+      return std::make_exception_ptr(TransportError(
+          "KP-T012", "a comparison of uniform parameters has come damaged; do all ranks run one build?"));
+    if (auto out = difference(letter)) return out;
+  }
+  return nullptr;
+}
+
+/// Null where the values only have other bits.
+std::exception_ptr UniformCheck::difference(const transport::ReceivedLetter& letter) const {
+  for (std::size_t k = 0; k < parameters_.size(); ++k) {
+    const Parameter& p = plan_.parameters[static_cast<std::size_t>(parameters_[k])];
+    ScalarValue mine{p.type, {mine_[2 * k], mine_[2 * k + 1]}}, theirs{p.type, {}};
+    std::memcpy(theirs.bits, letter.bytes.data() + k * sizeof theirs.bits, sizeof theirs.bits);
+    const std::string here = to_text(mine), there = to_text(theirs);
+    if (here == there) continue;
+    const bool is_first = rank_ < letter.from;
+    return std::make_exception_ptr(
+        PlanError("KP-A002", fmt::format("plan {}: uniform parameter `{}` was set to {} on rank {} and to {} on rank "
+                                         "{}; set it alike on all ranks",
+                                         plan_.name, p.name, is_first ? here : there, std::min(rank_, letter.from),
+                                         is_first ? there : here, std::max(rank_, letter.from))));
   }
   return nullptr;
 }

@@ -4,7 +4,6 @@
 
 #include <exception>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,11 +36,15 @@ class UniformCheck {
  private:
   void compare(const BoundPlan& bound);
   std::exception_ptr compared() const;
+  std::exception_ptr difference(const transport::ReceivedLetter& letter) const;
 
   const PlanModel& plan_;
-  int rank_, size_;
+  int rank_;
   std::unique_ptr<transport::SparseExchange> exchange_;
-  std::string mine_;  ///< a line for each parameter
+  std::vector<int> parameters_;  ///< that are compared
+  std::vector<int> neighbours_;
+  std::vector<std::uint64_t> mine_;  ///< their values, two words each
+  std::vector<transport::OutgoingLetter> letters_;
   bool is_new_ = false, is_comparing_ = false;
 };
 

@@ -38,7 +38,7 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
 }
 
 /// Of the varying values that must be the same on all ranks: parameters, and the contents that decide this pattern.
-std::uint64_t VaryingStatement::hash_of_uniform(const BoundPlan& bound) const {
+[[gnu::hot]] std::uint64_t VaryingStatement::hash_of_uniform(const BoundPlan& bound) const {
   std::uint64_t out = 0;
   for (const int p : uniform_parameters_) {
     const ScalarValue& value = bound.state.parameters[static_cast<std::size_t>(p)];
@@ -59,7 +59,7 @@ std::uint64_t VaryingStatement::hash_of_uniform(const BoundPlan& bound) const {
   return out;
 }
 
-void VaryingStatement::begin(const RunContext& context) {
+[[gnu::hot]] void VaryingStatement::begin(const RunContext& context) {
   failure_ = nullptr;
   draft_.reset();
   now_ = &found_;
@@ -104,7 +104,7 @@ void VaryingStatement::begin_draft(const RunContext& context) {
   found_.schedule = draft_->schedule;
 }
 
-void VaryingStatement::send_first(const RunContext& context) {
+[[gnu::hot]] void VaryingStatement::send_first(const RunContext& context) {
   if (now_->schedule.size == 0) return;
   if (!is_told_) {
     if (!is_known_) {
@@ -131,7 +131,7 @@ void VaryingStatement::send_first(const RunContext& context) {
   if (!is_pull_told()) pack(context, letters_);
 }
 
-StatementProgram& VaryingStatement::make_sending(const RunContext& context) {
+[[gnu::hot]] StatementProgram& VaryingStatement::make_sending(const RunContext& context) {
   if (!is_known_ || !now_->sending) {
     StatementSchedule outgoing = now_->schedule;
     outgoing.receives.clear();
@@ -143,7 +143,8 @@ StatementProgram& VaryingStatement::make_sending(const RunContext& context) {
 }
 
 /// Memory for letter number k of an exchange: the exchange's own if it has any.
-std::byte* VaryingStatement::room(transport::SparseExchange& exchange, std::size_t k, int to, std::size_t bytes) {
+[[gnu::hot]] std::byte* VaryingStatement::room(transport::SparseExchange& exchange, std::size_t k, int to,
+                                               std::size_t bytes) {
   if (std::byte* const letter = exchange.room(to, bytes)) return letter;
   if (memories_.size() <= k) memories_.resize(k + 1);
   if (memories_[k].size() < bytes) memories_[k].resize(bytes);
@@ -151,7 +152,7 @@ std::byte* VaryingStatement::room(transport::SparseExchange& exchange, std::size
 }
 
 /// Packs messages that their receivers expect straight into the letters.
-void VaryingStatement::send_known(const RunContext& context) {
+[[gnu::hot]] void VaryingStatement::send_known(const RunContext& context) {
   StatementProgram& program = make_sending(context);
   for (std::size_t k = 0; k < program.outgoing.size(); ++k) {
     OutgoingMessage& m = program.outgoing[k];
@@ -166,7 +167,7 @@ void VaryingStatement::send_known(const RunContext& context) {
     std::memcpy(letter, &header, sizeof header);
     for (ReadyCall& call : m.calls)
       if (call(context.memory, letter + sizeof header) != 0)
-        context.note_zero_divisor(static_cast<int>(number_), call, true);
+        context.notes.note_zero_divisor(static_cast<int>(number_), call, true);
     outgoing_.push_back({to, {letter, bytes}});
   }
 }
@@ -188,12 +189,13 @@ void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Le
     set_header(letter, header);
     for (ReadyCall& call : m.calls)
       if (call(context.memory, letter.data() + header.payload_offset_bytes) != 0)
-        context.note_zero_divisor(static_cast<int>(number_), call, true);
+        context.notes.note_zero_divisor(static_cast<int>(number_), call, true);
   }
 }
 
-void VaryingStatement::begin_exchange(transport::SparseExchange& exchange, std::map<std::int64_t, Letter>& letters,
-                                      const std::vector<int>* sources) {
+[[gnu::hot]] void VaryingStatement::begin_exchange(transport::SparseExchange& exchange,
+                                                   std::map<std::int64_t, Letter>& letters,
+                                                   const std::vector<int>* sources) {
   outgoing_.clear();
   for (auto& [to, letter] : letters) {
     set_uniform_hash(letter, uniform_hash_);
@@ -204,7 +206,7 @@ void VaryingStatement::begin_exchange(transport::SparseExchange& exchange, std::
 }
 
 /// Begins the exchange in which nobody knows who sends to it.
-void VaryingStatement::begin_first() {
+[[gnu::hot]] void VaryingStatement::begin_first() {
   if (told_.empty()) return first_->begin(outgoing_);
   const std::size_t letters = outgoing_.size();
   for (const int rank : told_) {
@@ -214,7 +216,7 @@ void VaryingStatement::begin_first() {
   first_->begin(outgoing_, told_);
 }
 
-bool VaryingStatement::advance(const RunContext& context) {
+[[gnu::hot]] bool VaryingStatement::advance(const RunContext& context) {
   if (stage_ == Stage::asking) {
     if (!first_->is_complete()) return false;
     take_first(context);
@@ -232,7 +234,7 @@ bool VaryingStatement::advance(const RunContext& context) {
   return true;
 }
 
-void VaryingStatement::take_first(const RunContext& context) {
+[[gnu::hot]] void VaryingStatement::take_first(const RunContext& context) {
   try {
     came_.clear();
     for (const transport::ReceivedLetter& letter : first_->received()) {
@@ -255,11 +257,11 @@ void VaryingStatement::take_first(const RunContext& context) {
       }
       if (rows_) fail_damaged_letter();
       const PatternHeader header = pattern_header_of(letter.bytes);
-      const std::int64_t from = now_->bound->number_of(letter.from);
-      Arrived& arrived = arrived_[from];
+      Arrived& arrived = arrived_.emplace_back();
+      arrived.from = now_->bound->number_of(letter.from);
       if (header.notice_bytes > 0) {
         std::span<const std::byte> rest = letter.bytes.subspan(sizeof header, header.notice_bytes);
-        arrived.notices.push_back(take_notice(rest, from).notice);
+        arrived.notice = take_notice(rest, arrived.from).notice;
       }
       if (header.payload_offset_bytes > 0) arrived.payload = letter.bytes.subspan(header.payload_offset_bytes);
       arrived.element_count = header.element_count;
@@ -267,14 +269,15 @@ void VaryingStatement::take_first(const RunContext& context) {
     }
     if (failure_) return;
     if (rows_) return take_rows(context);
+    order_arrived();
     if (now_->schedule.size == 0) return;
     if (!is_told_) {
       compare_ends();
       return make_receiving(context);
     }
     std::vector<Notice> told;
-    for (auto& [peer, arrived] : arrived_)
-      for (Notice& notice : arrived.notices) told.push_back(std::move(notice));
+    for (Arrived& arrived : arrived_)
+      if (arrived.notice) told.push_back(std::move(*arrived.notice));
     finish_told(context, std::move(told));
   } catch (const std::exception&) {
     note(std::current_exception());
@@ -286,7 +289,7 @@ void VaryingStatement::finish_told(const RunContext& context, std::vector<Notice
   make_receiving(context);
 }
 
-void VaryingStatement::make_receiving(const RunContext& context) {
+[[gnu::hot]] void VaryingStatement::make_receiving(const RunContext& context) {
   if (!is_known_ || !now_->receiving) {
     StatementSchedule incoming = now_->schedule;
     incoming.sends.clear();
@@ -294,15 +297,16 @@ void VaryingStatement::make_receiving(const RunContext& context) {
   }
   for (ReadyCall& call : now_->receiving->staging)
     if (call(context.memory, now_->receiving->staged.data()) != 0)
-      context.note_zero_divisor(static_cast<int>(number_), call, true);
+      context.notes.note_zero_divisor(static_cast<int>(number_), call, true);
 }
 
-void VaryingStatement::take_rows(const RunContext& context) {
+[[gnu::hot]] void VaryingStatement::take_rows(const RunContext& context) {
   if (statement_.is_pull || !came_.empty() || rows_->has_own()) is_by_rows_ = rows_->take(came_);
   if (is_by_rows_ || came_.empty()) return;
   if (!statement_.is_pull)
     for (const RowStatement::Came& came : came_)
-      if (came.from != rows_->bound().state.rank) arrived_[came.from].payload = rows_->payload(came.letter);
+      if (came.from != rows_->bound().state.rank)
+        arrived_.push_back({.from = came.from, .notice = {}, .payload = rows_->payload(came.letter)});
   go_general_way(context);
 }
 
@@ -314,7 +318,7 @@ void VaryingStatement::go_general_way(const RunContext& context) {
 }
 
 /// Answers everyone that has asked, if only by the failure.
-void VaryingStatement::reply(const RunContext& context) {
+[[gnu::hot]] void VaryingStatement::reply(const RunContext& context) {
   letters_.clear();
   std::vector<std::int64_t> requesters;
   for (const transport::ReceivedLetter& letter : first_->received())
@@ -337,7 +341,7 @@ void VaryingStatement::reply(const RunContext& context) {
 }
 
 /// Makes letters of the values of the rows that were asked for; this rank's own answer stays here.
-void VaryingStatement::answer_rows(const RunContext& context) {
+[[gnu::hot]] void VaryingStatement::answer_rows(const RunContext& context) {
   outgoing_.clear();
   for (std::size_t n = 0; n < came_.size(); ++n) {
     const std::size_t bytes = rows_->answer_bytes(n);
@@ -356,7 +360,7 @@ void VaryingStatement::answer_rows(const RunContext& context) {
   }
 }
 
-void VaryingStatement::take_replies(const RunContext& context) {
+[[gnu::hot]] void VaryingStatement::take_replies(const RunContext& context) {
   arrived_.clear();
   try {
     for (const transport::ReceivedLetter& letter : second_->received()) {
@@ -364,14 +368,15 @@ void VaryingStatement::take_replies(const RunContext& context) {
         note(failure_in(letter.bytes, letter.from));
       } else if (!failure_) {
         const PatternHeader header = pattern_header_of(letter.bytes);
-        Arrived& arrived =
-            arrived_[rows_ ? rows_->bound().number_of(letter.from) : now_->bound->number_of(letter.from)];
+        Arrived& arrived = arrived_.emplace_back();
+        arrived.from = (rows_ ? rows_->bound() : *now_->bound).number_of(letter.from);
         if (header.payload_offset_bytes > 0) arrived.payload = letter.bytes.subspan(header.payload_offset_bytes);
       }
     }
+    order_arrived();
     if (failure_ || !is_by_rows_) return;
     std::vector<RowStatement::Came> answers;
-    for (const auto& [from, arrived] : arrived_) answers.push_back({from, arrived.payload});
+    for (const Arrived& arrived : arrived_) answers.push_back({arrived.from, arrived.payload});
     if (rows_->has_own()) answers.push_back({rows_->bound().state.rank, own_answer_});
     if (!rows_->take_answers(answers)) go_general_way(context);
   } catch (const std::exception&) {
@@ -379,13 +384,24 @@ void VaryingStatement::take_replies(const RunContext& context) {
   }
 }
 
+/// Groups have an order of their own.
+[[gnu::hot]] void VaryingStatement::order_arrived() {
+  if (!std::ranges::is_sorted(arrived_, {}, &Arrived::from)) std::ranges::sort(arrived_, {}, &Arrived::from);
+}
+
+/// Null where nothing has come from there.
+[[gnu::hot]] const VaryingStatement::Arrived* VaryingStatement::arrived_from(std::int64_t peer) const {
+  const auto at = std::ranges::lower_bound(arrived_, peer, {}, &Arrived::from);
+  return at != arrived_.end() && at->from == peer ? &*at : nullptr;
+}
+
 /// Where both ends have worked out the message, they must have found the same.
-void VaryingStatement::compare_ends() const {
+[[gnu::hot]] void VaryingStatement::compare_ends() const {
   const auto expect = [&](const Message* mine, std::int64_t peer) {
-    const auto it = arrived_.find(peer);
-    const std::int64_t sent = it == arrived_.end() ? 0 : it->second.element_count;
+    const Arrived* const arrived = arrived_from(peer);
+    const std::int64_t sent = arrived ? arrived->element_count : 0;
     const std::int64_t expected = mine ? mine->element_count : 0;
-    if (sent == expected && (sent == 0 || it->second.digest == mine->digest)) return;
+    if (sent == expected && (sent == 0 || arrived->digest == mine->digest)) return;
     const std::string what =
         sent != expected
             ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", now_->schedule.world_rank_of(peer),
@@ -400,25 +416,27 @@ void VaryingStatement::compare_ends() const {
                                                   : "the sizes of its slices must match"));
   };
   for (const Message& m : now_->schedule.receives) expect(&m, m.peer);
-  for (const auto& [peer, arrived] : arrived_)
-    if (std::ranges::find(now_->schedule.receives, peer, &Message::peer) == now_->schedule.receives.end())
-      expect(nullptr, peer);
+  for (const Arrived& arrived : arrived_)
+    if (std::ranges::find(now_->schedule.receives, arrived.from, &Message::peer) == now_->schedule.receives.end())
+      expect(nullptr, arrived.from);
 }
 
-void VaryingStatement::apply(const RunContext& context) {
+[[gnu::hot]] void VaryingStatement::apply(const RunContext& context) {
   if (failure_) return;
-  if (is_by_rows_)
-    return rows_->apply(context.memory, [&](const ReadyCall& call) {
-      context.note_zero_divisor(static_cast<int>(number_), call, false);
-    });
+  if (is_by_rows_) {
+    if (const ReadyCall* faulty = rows_->apply(context.memory))
+      context.notes.note_zero_divisor(static_cast<int>(number_), *faulty, false);
+    return;
+  }
   if (!now_->bound || now_->schedule.size == 0) return;
   for (IncomingMessage& m : now_->receiving->incoming) {
     std::byte* message = m.is_local ? now_->receiving->staged.data() : nullptr;
     // Kernels that unpack only read the message.
-    if (!m.is_local) message = const_cast<std::byte*>(arrived_[m.peer].payload.data());
+    if (!m.is_local) message = const_cast<std::byte*>(arrived_from(m.peer)->payload.data());
     const bool is_direct = m.is_local && now_->receiving->staging.empty();
     for (ReadyCall& call : m.calls)
-      if (call(context.memory, message) != 0) context.note_zero_divisor(static_cast<int>(number_), call, is_direct);
+      if (call(context.memory, message) != 0)
+        context.notes.note_zero_divisor(static_cast<int>(number_), call, is_direct);
   }
 }
 

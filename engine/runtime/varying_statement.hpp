@@ -3,7 +3,6 @@
 // its pattern, or both ends do; where only receivers know, a first one carries what they want and a second the values.
 
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -14,13 +13,25 @@
 
 namespace kplan {
 
+/// Where a run takes note of what fails while others wait: it is thrown at the end.
+class FaultNotes {
+ public:
+  /// A kernel has met a zero divisor in a value, or in an operator. The first of a run counts.
+  virtual void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) = 0;
+
+ protected:
+  FaultNotes() = default;
+  FaultNotes(const FaultNotes&) = default;
+  FaultNotes& operator=(const FaultNotes&) = default;
+  ~FaultNotes() = default;
+};
+
 /// What a run gives its statements.
 struct RunContext {
   const BoundPlan& bound;  ///< with the contents of varying buffers
   const std::vector<BoundMemory>& memory;
   const NativeOperators& operators;
-  /// Called where a kernel meets a zero divisor: statement, call, whether in a value (or in an operator).
-  std::function<void(int, const ReadyCall&, bool)> note_zero_divisor;
+  FaultNotes& notes;
 };
 
 class VaryingStatement {
@@ -46,6 +57,7 @@ class VaryingStatement {
  private:
   using Letter = std::vector<std::byte>;
   enum class Stage { asking, moving, done };
+  struct Arrived;
 
   std::uint64_t hash_of_uniform(const BoundPlan& bound) const;
   Reuse reuse() const { return now_ == &found_ ? Reuse::kernels : Reuse::program; }
@@ -67,6 +79,8 @@ class VaryingStatement {
                       const std::vector<int>* sources);
   void begin_first();
   void compare_ends() const;
+  void order_arrived();
+  const Arrived* arrived_from(std::int64_t peer) const;
   void note(const std::exception_ptr& failure) {
     if (!failure_) failure_ = failure;
   }
@@ -92,14 +106,15 @@ class VaryingStatement {
   bool is_known_ = false;  ///< from an earlier run
   std::map<std::int64_t, Letter> letters_;
   std::vector<transport::OutgoingLetter> outgoing_;
-  /// What has come for this rank, by number in the group.
+  /// What has come for this rank.
   struct Arrived {
-    std::vector<Notice> notices;
+    std::int64_t from = 0;  ///< number in the group
+    std::optional<Notice> notice;
     std::span<const std::byte> payload;
     std::int64_t element_count = 0;
     std::uint64_t digest = 0;
   };
-  std::map<std::int64_t, Arrived> arrived_;
+  std::vector<Arrived> arrived_;          ///< by ascending sender
   std::vector<RowStatement::Came> came_;  ///< letters of rows
   bool is_by_rows_ = false;               ///< what has come is applied row by row
   std::vector<int> asked_;                ///< world ranks that have been asked for values

@@ -41,7 +41,7 @@ class SharedExchange final : public SparseExchange, private InFlight {
   void begin(std::span<const OutgoingLetter> letters) override;
   void begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) override;
   bool is_complete() override;
-  std::span<const ReceivedLetter> received() const override { return received_; }
+  [[gnu::hot]] std::span<const ReceivedLetter> received() const override { return received_; }
   std::vector<int> waits_for() const override;
 
  private:
@@ -76,7 +76,7 @@ SharedExchange::SharedExchange(int rank, Pipes pipes, std::shared_ptr<InFlightLi
   for (PipeMemory& p : pipes.incoming) incoming_.emplace_back(PipeReceiver(std::move(p), chunk_bytes_));
 }
 
-std::byte* SharedExchange::room(int to, std::size_t bytes) {
+[[gnu::hot]] std::byte* SharedExchange::room(int to, std::size_t bytes) {
   if (to == rank_ || bytes > chunk_bytes_) return nullptr;
   Outgoing& o = outgoing(to);
   if (!o.waiting.is_empty()) return nullptr;
@@ -84,14 +84,14 @@ std::byte* SharedExchange::room(int to, std::size_t bytes) {
   return chunk ? chunk->data() : nullptr;
 }
 
-void SharedExchange::begin(std::span<const OutgoingLetter> letters) {
+[[gnu::hot]] void SharedExchange::begin(std::span<const OutgoingLetter> letters) {
   knows_sources_ = false;
   for (std::size_t r = 0; r < outgoing_.size(); ++r)
     incoming_[r].has_ended = outgoing_[r].is_done = r == static_cast<std::size_t>(rank_);
   start(letters);
 }
 
-void SharedExchange::begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) {
+[[gnu::hot]] void SharedExchange::begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) {
   knows_sources_ = true;
   for (std::size_t r = 0; r < outgoing_.size(); ++r) incoming_[r].has_ended = outgoing_[r].is_done = true;
   for (const int r : sources) incoming_[static_cast<std::size_t>(r)].has_ended = r == rank_;
@@ -99,7 +99,7 @@ void SharedExchange::begin(std::span<const OutgoingLetter> letters, std::span<co
   start(letters);
 }
 
-void SharedExchange::start(std::span<const OutgoingLetter> letters) {
+[[gnu::hot]] void SharedExchange::start(std::span<const OutgoingLetter> letters) {
   assert(is_complete_);
   received_.clear();
   while (LetterPtr letter = kept_.pop()) pool_.give(std::move(letter));
@@ -150,7 +150,7 @@ bool SharedExchange::push_waiting(Outgoing& o) {
 }
 
 /// Sends as much as there is room for.
-void SharedExchange::push(Outgoing& o) {
+[[gnu::hot]] void SharedExchange::push(Outgoing& o) {
   bool can_put = push_waiting(o);
   while (!o.is_done) {
     Chunk* const chunk = can_put ? o.pipe.free() : nullptr;
@@ -186,7 +186,7 @@ void SharedExchange::push(Outgoing& o) {
   }
 }
 
-void SharedExchange::pull(int from) {
+[[gnu::hot]] void SharedExchange::pull(int from) {
   Incoming& i = incoming_[static_cast<std::size_t>(from)];
   while (!i.has_ended) {
     Chunk* const chunk = i.pipe.arrived();
@@ -199,7 +199,7 @@ void SharedExchange::pull(int from) {
 }
 
 /// Takes what a chunk holds; whether it must stay where it is.
-bool SharedExchange::take(int from, Chunk& chunk) {
+[[gnu::hot]] bool SharedExchange::take(int from, Chunk& chunk) {
   if (chunk.has_letter == 0) return false;
   Incoming& i = incoming_[static_cast<std::size_t>(from)];
   if (chunk.is_last != 0 && chunk.bytes == chunk.letter_bytes) {
@@ -219,7 +219,7 @@ bool SharedExchange::take(int from, Chunk& chunk) {
   return false;
 }
 
-void SharedExchange::move() {
+[[gnu::hot]] void SharedExchange::move() {
   bool is_at_end = true, has_waiting = false;
   for (std::size_t r = 0; r < outgoing_.size(); ++r) {
     if (static_cast<int>(r) == rank_) continue;
@@ -238,7 +238,7 @@ void SharedExchange::move() {
   if (is_complete_ && !has_waiting && std::exchange(is_listed_, false)) in_flight_->remove(*this);
 }
 
-bool SharedExchange::is_complete() {
+[[gnu::hot]] bool SharedExchange::is_complete() {
   if (is_complete_) return true;
   was_asked_ = true;
   move();
