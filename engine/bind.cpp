@@ -10,7 +10,8 @@
 
 namespace kplan {
 
-ScalarValue scalar_value(const Value& value, Scalar type, const std::string& plan, const std::string& name) {
+[[gnu::hot]] ScalarValue scalar_value(const Value& value, Scalar type, const std::string& plan,
+                                      const std::string& name) {
   const auto fail = [&](const std::string& text) -> ScalarValue {
     throw PlanError("KP-B013",
                     fmt::format("plan {}: {} was given for `{}`, which is {}", plan, text, name, name_of(type)));

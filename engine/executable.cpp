@@ -167,7 +167,7 @@ void Executable::bind_bytes(std::string_view name, std::span<std::byte> memory, 
   state_->bind(state_->find_buffer(name), memory, written);
 }
 
-void Executable::set(std::string_view name, const Value& value) {
+[[gnu::hot]] void Executable::set(std::string_view name, const Value& value) {
   const PlanModel& plan = state_->plan();
   const int p = plan.find_parameter(name);
   if (p < 0) {

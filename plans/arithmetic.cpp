@@ -263,7 +263,7 @@ int operand_count(Operation op) {
   }
 }
 
-ScalarValue ScalarValue::integer(std::int64_t v) {
+[[gnu::hot]] ScalarValue ScalarValue::integer(std::int64_t v) {
   ScalarValue out;
   put(out, v);
   return out;
@@ -353,7 +353,7 @@ bool apply(Operation op, Scalar type, const ScalarValue& a, const ScalarValue& b
   return ok;
 }
 
-ScalarValue convert(const ScalarValue& v, Scalar to) {
+[[gnu::hot]] ScalarValue convert(const ScalarValue& v, Scalar to) {
   if (v.type == to) return v;
   ScalarValue out;
   apply(Operation::convert, to, v, out);

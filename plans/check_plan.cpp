@@ -264,7 +264,7 @@ std::string_view name_of(KnowledgeClass c) {
   return "";
 }
 
-int PlanModel::find_parameter(std::string_view n) const { return find_name(parameters, n); }
+[[gnu::hot]] int PlanModel::find_parameter(std::string_view n) const { return find_name(parameters, n); }
 int PlanModel::find_buffer(std::string_view n) const { return find_name(buffers, n); }
 
 std::shared_ptr<const PlanModel> check_plan(PlanSource source) { return PlanChecker(std::move(source)).check(); }

@@ -28,7 +28,9 @@ void fail_damaged_letter() {
   return head;
 }
 
-PatternHeader pattern_header_of(std::span<const std::byte> letter) { return front_of<PatternHeader>(letter); }
+[[gnu::hot]] PatternHeader pattern_header_of(std::span<const std::byte> letter) {
+  return front_of<PatternHeader>(letter);
+}
 
 void set_header(std::vector<std::byte>& letter, const PatternHeader& header) {
   if (letter.size() < sizeof header) letter.resize(sizeof header);

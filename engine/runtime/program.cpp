@@ -105,7 +105,7 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
 
 }  // namespace
 
-void StatementProgram::set_varying(const std::vector<ScalarValue>& parameters) {
+[[gnu::hot]] void StatementProgram::set_varying(const std::vector<ScalarValue>& parameters) {
   const auto renew = [&](std::vector<ReadyCall>& calls) {
     for (ReadyCall& c : calls) c.set_varying(parameters);
   };

@@ -185,7 +185,7 @@ std::uint64_t ReadyCall::run_box(std::size_t level, std::int64_t first, std::int
   return kernel_(arguments);
 }
 
-void ReadyCall::set_varying(const std::vector<ScalarValue>& parameters) {
+[[gnu::hot]] void ReadyCall::set_varying(const std::vector<ScalarValue>& parameters) {
   for (const auto& [slot, parameter] : call_.varying_scalars) {
     const ScalarValue& v = parameters[static_cast<std::size_t>(parameter)];
     call_.scalars[static_cast<std::size_t>(2 * slot)] = v.bits[0];
