@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cassert>
 #include <cstring>
 #include <limits>
@@ -43,7 +44,9 @@ struct Loan {
 constexpr std::size_t names_at = offsetof(Loan, names);
 
 std::size_t slot_bytes(std::size_t capacity_bytes) {
-  return (capacity_bytes + sizeof(Word) + line_bytes - 1) / line_bytes * line_bytes;
+  const std::size_t bytes = capacity_bytes + sizeof(Word);
+  if (bytes <= line_bytes / 2) return std::bit_ceil(bytes);  // several to a line
+  return (bytes + line_bytes - 1) / line_bytes * line_bytes;
 }
 
 /// The memory of one ring: a line for the counter and for whether the receiver is there, then the slots.

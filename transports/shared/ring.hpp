@@ -1,7 +1,7 @@
 #pragma once
 // A channel between two ends that share memory, threads or processes of a node: a ring of slots. The word that says
 // which message a slot holds, and how, stands behind the slot's bytes, on the last of their cache lines: a small
-// message and its word are one line. One counter, on a line of its own, says how many messages were released.
+// message and its word are one line, or a part of one. One counter, on a line of its own, says how many were released.
 
 #include <memory>
 

@@ -62,7 +62,8 @@ class Channel {
 
   // The sender's calls; `seq` counts up by one from 0.
 
-  /// Where to pack message `seq`: capacity_bytes writable bytes, aligned to 64; null while its slot is still in use.
+  /// Where to pack message `seq`: capacity_bytes writable bytes, aligned to 64 (to 16 where the capacity is at most 24
+  /// bytes); null while its slot is still in use.
   virtual std::byte* send_slot(std::uint64_t seq) = 0;
   /// Sends the first `bytes` of the slot; at most once for each seq, after send_slot(seq) gave the slot.
   virtual void put(std::uint64_t seq, std::size_t bytes) = 0;
@@ -81,8 +82,8 @@ class Channel {
 
   // The receiver's calls; messages are taken in order.
 
-  /// The bytes of message `seq`, in place until release, aligned to 64 unless they are the sender's own region; null
-  /// while it has not come.
+  /// The bytes of message `seq`, in place until release, aligned as slots are unless they are the sender's own region;
+  /// null while it has not come.
   virtual const std::byte* arrived(std::uint64_t seq) = 0;
   /// Where this end can read the regions of message `seq`, which arrived() gave last, if it was lent by lend(): then
   /// there is nothing at the address that arrived() gave.
