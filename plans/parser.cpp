@@ -331,8 +331,12 @@ class Parser {
     }
     if (t.kind != TokenKind::identifier) fail("KP-S018", fmt::format("an expression is missing: {} here", found()));
     if (is_word("true") || is_word("false")) return literal(ScalarValue::boolean(take().text == "true"));
-    if (is_word("where") || is_word("in") || is_word("by"))
-      fail("KP-S018", fmt::format("an expression is missing before `{}`", t.text));
+    if (is_word("where") || is_word("in") || is_word("by")) {
+      const std::string_view next = tokens_[at_ + 1].text;
+      fail("KP-S018", next == "[" || next == "@"
+                          ? fmt::format("`{}` has a meaning of its own and cannot be the name of a buffer", t.text)
+                          : fmt::format("an expression is missing before `{}`", t.text));
+    }
     take();
     return is_symbol("(") ? call(t) : reference(t);
   }

@@ -1,7 +1,6 @@
 #include "engine/runtime/row_letters.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "engine/analysis/pieces.hpp"

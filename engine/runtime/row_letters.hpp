@@ -5,6 +5,7 @@
 // words.
 
 #include <cstring>
+#include <optional>
 #include <span>
 #include <vector>
 

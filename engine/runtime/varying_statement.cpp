@@ -1,7 +1,7 @@
 // How it works: every letter has a header, perhaps a notice (the where-bound values that the other end needs) and
 // perhaps the message itself; statements of plain form have letters of rows instead (row_statement.hpp). A rank that
-// fails tells all others in place of what it would have sent, and takes part
-// to the end. Nothing is written before everything has been read.
+// fails tells all others in place of what it would have sent, and takes part to the end. Nothing is written before
+// everything has been read.
 #include "engine/runtime/varying_statement.hpp"
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include "engine/runtime/letter.hpp"
 
 namespace kplan {
+
 VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, transport::Transport& transport,
                                    transport::Clock::time_point deadline, std::unique_ptr<RowStatement> rows)
     : statement_(bound.model->statements[number]),
