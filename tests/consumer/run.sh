@@ -10,7 +10,8 @@ cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -D
 cmake --build "$work/build" >/dev/null
 got=$("$work/build/consumer")
 [ "$got" = "1 2 3 4" ] || { echo "the program printed '$got', not '1 2 3 4'"; exit 1; }
-libraries=$(ldd "$work/build/consumer")  # not piped to grep -q, which leaves at the first match: ldd would die of it now and then
+# Not by a pipe to grep -q, which leaves at the first match: ldd would die of it now and then.
+libraries=$(ldd "$work/build/consumer")
 [[ "$libraries" == *"$work/prefix"* ]] || { echo "the program does not use the installed library"; exit 1; }
 # Every public header compiles alone, and shows no dependency's types.
 for header in "$work"/prefix/include/kplan/*.hpp; do
