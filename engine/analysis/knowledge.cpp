@@ -160,4 +160,11 @@ Knowledge infer_knowledge(const PlanModel& plan, const Statement& s) {
   return out;
 }
 
+std::vector<int> uniform_varying_parameters(const PlanModel& plan) {
+  std::vector<int> out;
+  for (std::size_t p = 0; p < plan.parameters.size(); ++p)
+    if (plan.parameters[p].is_uniform && plan.parameters[p].is_varying) out.push_back(static_cast<int>(p));
+  return out;
+}
+
 }  // namespace kplan

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "plans/model.hpp"
 
@@ -24,5 +25,8 @@ struct VaryingNames {
   std::set<int> parameters, buffers;
 };
 VaryingNames varying_names(const PlanModel& plan, const Statement& s);
+
+/// The varying parameters that all ranks must set alike.
+std::vector<int> uniform_varying_parameters(const PlanModel& plan);
 
 }  // namespace kplan

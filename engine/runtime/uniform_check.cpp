@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/analysis/knowledge.hpp"
+
 namespace kplan {
 
 UniformCheck::UniformCheck(const PlanModel& plan, transport::Transport& transport,
                            transport::Clock::time_point deadline)
-    : plan_(plan), rank_(transport.rank()) {
-  for (std::size_t p = 0; p < plan.parameters.size(); ++p)
-    if (plan.parameters[p].is_uniform && plan.parameters[p].is_varying) parameters_.push_back(static_cast<int>(p));
+    : plan_(plan), rank_(transport.rank()), parameters_(uniform_varying_parameters(plan)) {
   const int size = transport.size();
   if (size == 1 || parameters_.empty()) return;
   exchange_ = transport.open_exchange(deadline);
@@ -35,11 +35,10 @@ UniformCheck::UniformCheck(const PlanModel& plan, transport::Transport& transpor
 [[gnu::hot]] std::exception_ptr UniformCheck::compared() const {
   const std::size_t bytes = mine_.size() * sizeof mine_[0];
   for (const transport::ReceivedLetter& letter : exchange_->received()) {
-    const bool is_whole = letter.bytes.size() == bytes;
-    if (is_whole && std::memcmp(letter.bytes.data(), mine_.data(), bytes) == 0) continue;
-    if (!is_whole)
+    if (letter.bytes.size() != bytes)
       return std::make_exception_ptr(TransportError(
           "KP-T012", "a comparison of uniform parameters has come damaged; do all ranks run one build?"));
+    if (std::memcmp(letter.bytes.data(), mine_.data(), bytes) == 0) continue;
     if (auto out = difference(letter)) return out;
   }
   return nullptr;

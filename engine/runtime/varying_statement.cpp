@@ -17,6 +17,7 @@ namespace kplan {
 VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, transport::Transport& transport,
                                    transport::Clock::time_point deadline, std::unique_ptr<RowStatement> rows)
     : statement_(bound.model->statements[number]),
+      uniform_parameters_(uniform_varying_parameters(*bound.model)),
       number_(number),
       rank_(transport.rank()),
       size_(transport.size()),
@@ -33,9 +34,6 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
     const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
     if (buffer.is_uniform && buffer.is_varying) uniform_buffers_.push_back(b);
   }
-  for (std::size_t p = 0; p < plan.parameters.size(); ++p)
-    if (plan.parameters[p].is_uniform && plan.parameters[p].is_varying)
-      uniform_parameters_.push_back(static_cast<int>(p));
 }
 
 /// Of the varying values that must be the same on all ranks: parameters, and the contents that decide this pattern.
@@ -433,7 +431,8 @@ void VaryingStatement::go_general_way(const RunContext& context) {
   for (IncomingMessage& m : now_->receiving->incoming) {
     std::byte* message = m.is_local ? now_->receiving->staged.data() : nullptr;
     // Kernels that unpack only read the message.
-    if (!m.is_local) message = const_cast<std::byte*>(arrived_from(m.peer)->payload.data());
+    if (const Arrived* arrived = m.is_local ? nullptr : arrived_from(m.peer))
+      message = const_cast<std::byte*>(arrived->payload.data());
     const bool is_direct = m.is_local && now_->receiving->staging.empty();
     for (ReadyCall& call : m.calls)
       if (call(context.memory, message) != 0)
