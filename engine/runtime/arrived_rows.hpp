@@ -19,11 +19,11 @@ class ArrivedRows {
     const std::byte* values = nullptr;
   };
 
+  ArrivedRows() = default;
   /// `are_single`: rows of one element each. `value_bytes`: of an element.
   ArrivedRows(bool are_single, std::size_t value_bytes) : are_single_(are_single), value_bytes_(value_bytes) {}
 
   std::size_t rows() const { return rows_; }
-  bool are_single() const { return are_single_; }
   const std::vector<Segment>& segments() const { return segments_; }
 
   void clear() { segments_.clear(), rows_ = 0; }
@@ -62,8 +62,8 @@ class ArrivedRows {
     return are_single_ ? value_bytes_ : static_cast<std::size_t>(counts_[row]) * value_bytes_;
   }
 
-  bool are_single_;
-  std::size_t value_bytes_;
+  bool are_single_ = true;
+  std::size_t value_bytes_ = 0;
   std::vector<Segment> segments_;
   std::size_t rows_ = 0;
   Column firsts_, counts_;

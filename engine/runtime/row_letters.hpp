@@ -62,6 +62,7 @@ inline void copy_row(std::byte* to, const std::byte* base, std::int64_t first, s
 
 class RowLetters {
  public:
+  RowLetters() = default;
   /// `forms`: by reduction. `have_values`: those of a push; letters of a pull only ask.
   RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_t rank_count);
 
@@ -119,7 +120,7 @@ class RowLetters {
   [[gnu::hot]] void fill_rows(std::size_t reduction, const std::byte* base);
 
   std::vector<RowForm> forms_;
-  bool have_values_;
+  bool have_values_ = false;
   std::vector<DecidedRows> rows_;
   std::vector<std::int64_t> sharers_;
   std::vector<std::int32_t> numbers_;         ///< of shares, by peer; -1: none

@@ -84,7 +84,7 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, jit::Wait
     Part& part = parts_.back();
     const bool is_near_one = !part.form.has_counts;
     const bool is_far_one = is_near_one && is_one_element(*bound_.model, *part.far.expression);
-    part.come.emplace(is_far_one, part.form.value_bytes);
+    part.come = {is_far_one, part.form.value_bytes};
     const Reduction& r = *part.reduction;
     if (!r.is_assign || r.value_type != r.place_type)
       part.update = make_listed_update(bound_, number, static_cast<int>(k), wait);
@@ -93,7 +93,7 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, jit::Wait
   }
   std::vector<RowForm> forms;
   for (const Part& part : parts_) forms.push_back(part.form);
-  letters_.emplace(std::move(forms), !s_.is_pull, bound_.state.size);
+  letters_ = {std::move(forms), !s_.is_pull, bound_.state.size};
   make_code(wait);
 }
 
@@ -158,7 +158,7 @@ std::vector<std::pair<std::string, const RowCall*>> RowStatement::calls() const 
     columns_.clear();
     room_.clear();
     for (std::size_t k = 0; k < parts_.size(); ++k) {
-      DecidedRows& rows = letters_->rows(k);
+      DecidedRows& rows = letters_.rows(k);
       std::size_t room = std::min(rows.peers.size(), rows.firsts.size());
       columns_.insert(columns_.end(), {rows.peers.data(), rows.firsts.data()});
       for (Column& words : rows.words) {
@@ -173,20 +173,20 @@ std::vector<std::pair<std::string, const RowCall*>> RowStatement::calls() const 
     if (outcome == jit::rows_done) break;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       const std::size_t more = std::max(fewest_rows, 2 * static_cast<std::size_t>(room_[k]));
-      DecidedRows& rows = letters_->rows(k);
+      DecidedRows& rows = letters_.rows(k);
       for (Column* column : {&rows.peers, &rows.firsts}) room_in(*column, more);
       for (Column& column : rows.words) room_in(column, more);
     }
   }
-  for (std::size_t k = 0; k < parts_.size(); ++k) letters_->rows(k).rows = static_cast<std::size_t>(found_[k]);
+  for (std::size_t k = 0; k < parts_.size(); ++k) letters_.rows(k).rows = static_cast<std::size_t>(found_[k]);
   return true;
 }
 
 void RowStatement::find_by_enumeration() {
-  for (std::size_t k = 0; k < parts_.size(); ++k) letters_->rows(k).rows = 0;
+  for (std::size_t k = 0; k < parts_.size(); ++k) letters_.rows(k).rows = 0;
   enumeration_.each_decided([this](std::size_t k, const Block& block, const std::int64_t* peers) {
     Part& part = parts_[k];
-    DecidedRows& rows = letters_->rows(k);
+    DecidedRows& rows = letters_.rows(k);
     const std::size_t count = block.count, before = rows.rows;
     const auto more = [&](Column& column) { return room_in(column, before + count) + before; };
     std::copy_n(peers, count, more(rows.peers));
@@ -208,12 +208,12 @@ void RowStatement::find_by_enumeration() {
   for (Part& part : parts_)
     if (part.update) part.update->set_varying(state.parameters);
   if (!find_by_code()) find_by_enumeration();
-  letters_->count();
-  const std::span<const std::int64_t> sharers = letters_->sharers();
+  letters_.count();
+  const std::span<const std::int64_t> sharers = letters_.sharers();
   if (memories_.size() < sharers.size()) memories_.resize(sharers.size());
   own_ = {};
   for (std::size_t k = 0; k < sharers.size(); ++k) {
-    const std::size_t bytes = letters_->lay_out(k);
+    const std::size_t bytes = letters_.lay_out(k);
     const bool is_own = sharers[k] == bound_.state.rank;
     const auto to = static_cast<int>(bound_.world_rank_of(sharers[k]));
     std::byte* letter = is_own ? nullptr : exchange.room(to, bytes);
@@ -221,11 +221,11 @@ void RowStatement::find_by_enumeration() {
       if (memories_[k].size() < bytes) memories_[k].resize(bytes);
       letter = memories_[k].data();
     }
-    letters_->begin(k, uniform_hash, letter);
+    letters_.begin(k, uniform_hash, letter);
     if (is_own) own_ = {letter, bytes};
     else letters.push_back({to, {letter, bytes}});
   }
-  for (std::size_t k = 0; k < parts_.size(); ++k) letters_->fill(k, parts_[k].near.base(memory));
+  for (std::size_t k = 0; k < parts_.size(); ++k) letters_.fill(k, parts_[k].near.base(memory));
 }
 
 [[gnu::hot]] bool RowStatement::take(std::vector<Came>& letters) {
@@ -234,20 +234,20 @@ void RowStatement::find_by_enumeration() {
     const auto at = std::ranges::lower_bound(letters, bound_.state.rank, {}, &Came::from);
     letters.insert(at, {bound_.state.rank, own_});
   }
-  for (Part& part : parts_) part.come->clear();
+  for (Part& part : parts_) part.come.clear();
   for (const Came& came : letters) {
-    std::size_t at = letters_->read(came.letter, tables_);
+    std::size_t at = letters_.read(came.letter, tables_);
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       Part& part = parts_[k];
-      const std::size_t first_row = part.come->rows();
+      const std::size_t first_row = part.come.rows();
       if (!locate(part, tables_[k])) return false;
-      part.come->end_segment(first_row, part.form.has_counts);
-      if (!s_.is_pull) part.come->set_values(came.letter, at);
+      part.come.end_segment(first_row, part.form.has_counts);
+      if (!s_.is_pull) part.come.set_values(came.letter, at);
     }
   }
   return s_.is_pull || (can_be_listed() && std::ranges::all_of(parts_, [&](const Part& p) {
                           return !p.reduction->is_assign ||
-                                 distinct_.are_distinct(p.come->firsts(), p.come->counts(), p.far.unit);
+                                 distinct_.are_distinct(p.come.firsts(), p.come.counts(), p.far.unit);
                         }));
 }
 
@@ -262,7 +262,7 @@ void RowStatement::find_by_enumeration() {
 [[gnu::hot]] std::size_t RowStatement::answer_bytes(std::size_t n) const {
   std::size_t at = 0;
   for (const Part& part : parts_)
-    if (const std::size_t elements = part.come->segments()[n].elements; elements > 0)
+    if (const std::size_t elements = part.come.segments()[n].elements; elements > 0)
       at = aligned_in_letter(at) + elements * part.form.value_bytes;
   return at;
 }
@@ -270,37 +270,37 @@ void RowStatement::find_by_enumeration() {
 [[gnu::hot]] void RowStatement::answer(std::size_t n, const std::vector<BoundMemory>& memory, std::byte* to) const {
   std::byte* at = to;
   for (const Part& part : parts_) {
-    const ArrivedRows::Segment& segment = part.come->segments()[n];
+    const ArrivedRows::Segment& segment = part.come.segments()[n];
     if (segment.elements == 0) continue;
     at = to + aligned_in_letter(static_cast<std::size_t>(at - to));
-    at = part.come->copy_from(part.far.base(memory), segment, at);
+    at = part.come.copy_from(part.far.base(memory), segment, at);
   }
 }
 
 [[gnu::hot]] bool RowStatement::take_answers(std::vector<Came>& answers) {
   std::ranges::sort(answers, {}, &Came::from);
-  for (Part& part : parts_) part.come->clear();
+  for (Part& part : parts_) part.come.clear();
   for (const Came& came : answers) {
     std::size_t at = 0;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
-      const auto asked = letters_->share_of(k, came.from);
+      const auto asked = letters_.share_of(k, came.from);
       if (!asked) fail_damaged_letter();
-      parts_[k].come->add_segment(asked->rows, asked->elements);
-      parts_[k].come->set_values(came.letter, at);
+      parts_[k].come.add_segment(asked->rows, asked->elements);
+      parts_[k].come.set_values(came.letter, at);
     }
   }
-  if (answers.size() != letters_->sharers().size()) fail_damaged_letter();
+  if (answers.size() != letters_.sharers().size()) fail_damaged_letter();
   std::vector<std::size_t> starts(answers.size());
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     Part& part = parts_[k];
     for (std::size_t n = 0; n < answers.size(); ++n)
-      starts[letters_->number_of(answers[n].from)] = part.come->segments()[n].first_row;
-    const auto [firsts, counts] = part.come->all_rows();
-    letters_->copy_by_share(k, starts, firsts, counts);
+      starts[letters_.number_of(answers[n].from)] = part.come.segments()[n].first_row;
+    const auto [firsts, counts] = part.come.all_rows();
+    letters_.copy_by_share(k, starts, firsts, counts);
   }
   // Places in the order of environments more often ascend than sender by sender.
   return can_be_listed() && std::ranges::all_of(parts_, [&](const Part& p) {
-           const DecidedRows& rows = letters_->rows(static_cast<std::size_t>(&p - parts_.data()));
+           const DecidedRows& rows = letters_.rows(static_cast<std::size_t>(&p - parts_.data()));
            return !p.reduction->is_assign ||
                   distinct_.are_distinct(std::span(rows.firsts).first(rows.rows),
                                          p.form.has_counts ? rows.words.back().data() : nullptr, p.near.unit);
@@ -318,13 +318,13 @@ void RowStatement::find_by_enumeration() {
   if (!part.far_rows || table.is_wide) return false;
   word_columns_.clear();
   for (std::size_t c = 0; c < part.form.columns; ++c) word_columns_.push_back(table.words + 4 * c * table.rows);
-  const ArrivedRows::Room room = part.come->room(table.rows);
+  const ArrivedRows::Room room = part.come.room(table.rows);
   std::int64_t* const columns[] = {room.firsts, room.counts};
   const auto rows = static_cast<std::int64_t>(table.rows);
   std::int64_t found = 0;
   if (part.far_rows->run(bound_.state, rows, word_columns_, {columns, {&rows, 1}, {&found, 1}}) != jit::rows_done)
     return false;
-  part.come->add(table.rows);
+  part.come.add(table.rows);
   return true;
 }
 
@@ -335,7 +335,7 @@ bool RowStatement::locate_by_columns(Part& part, const RowTable& table) {
       std::int64_t* const words = room_in(block_.words[static_cast<std::size_t>(part.told[w])], block_.count);
       for (std::size_t row = 0; row < block_.count; ++row) words[row] = table.at(w, first + row);
     }
-    const auto [firsts, counts] = part.come->room(block_.count);
+    const auto [firsts, counts] = part.come.room(block_.count);
     if (counts && !part.far.is_element()) std::fill_n(counts, block_.count, 1);
     try {
       enumeration_.columns().run(*part.far.program, block_, firsts, part.far.is_element() ? counts : nullptr);
@@ -345,7 +345,7 @@ bool RowStatement::locate_by_columns(Part& part, const RowTable& table) {
     for (std::size_t row = 0; counts && row < block_.count; ++row)
       if (counts[row] != (part.form.has_counts ? table.at(part.told.size(), first + row) : 1)) return false;
     part.far.scale(firsts, block_.count);
-    part.come->add(block_.count);
+    part.come.add(block_.count);
   }
   return true;
 }
@@ -356,7 +356,7 @@ std::vector<Notice> RowStatement::notices(std::span<const Came> letters) const {
     if (came.from == bound_.state.rank) continue;
     Notice& notice = out.emplace_back();
     notice.peer = came.from;
-    letters_->read(came.letter, tables_);
+    letters_.read(came.letter, tables_);
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       const Part& part = parts_[k];
       const RowTable& table = tables_[k];
@@ -375,18 +375,18 @@ std::vector<Notice> RowStatement::notices(std::span<const Came> letters) const {
 }
 
 std::span<const std::byte> RowStatement::payload(std::span<const std::byte> letter) const {
-  return letter.subspan(std::min(letters_->read(letter, tables_), letter.size()));
+  return letter.subspan(std::min(letters_.read(letter, tables_), letter.size()));
 }
 
 [[gnu::hot]] const ReadyCall* RowStatement::apply(const std::vector<BoundMemory>& memory) {
   const ReadyCall* faulty = nullptr;
   for (Part& part : parts_) {
     if (!part.update) {
-      part.come->copy_to(memory[static_cast<std::size_t>(part.reduction->place->id)].base);
+      part.come.copy_to(memory[static_cast<std::size_t>(part.reduction->place->id)].base);
       continue;
     }
-    for (const ArrivedRows::Segment& segment : part.come->segments()) {
-      part.come->list(segment, listed_);
+    for (const ArrivedRows::Segment& segment : part.come.segments()) {
+      part.come.list(segment, listed_);
       // Kernels that unpack only read the message.
       if (!listed_.empty() && part.update->run_listed(memory, const_cast<std::byte*>(segment.values), listed_) != 0)
         faulty = faulty ? faulty : &*part.update;

@@ -88,7 +88,7 @@ class RowStatement {
     std::optional<ReadyCall> update;    ///< null: values are copied
     std::optional<ReadyRows> far_rows;  ///< finds the rows that have come; null where a column program must
     /// Rows that were told to this end; then, of a pull, the rows that it asked for.
-    std::optional<ArrivedRows> come;
+    ArrivedRows come;
   };
 
   RowStatement(const BoundPlan& bound, std::size_t number, jit::Wait wait);
@@ -105,7 +105,7 @@ class RowStatement {
   BoundPlan bound_;
   const Statement& s_;
   std::vector<Part> parts_;
-  std::optional<RowLetters> letters_;  ///< of the rows of this rank's environments
+  RowLetters letters_;  ///< of the rows of this rank's environments
   Enumeration enumeration_;
   Block block_;
   std::optional<ReadyRows> near_rows_;  ///< null where the enumeration must find them

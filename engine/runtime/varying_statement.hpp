@@ -20,9 +20,6 @@ class FaultNotes {
   virtual void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) = 0;
 
  protected:
-  FaultNotes() = default;
-  FaultNotes(const FaultNotes&) = default;
-  FaultNotes& operator=(const FaultNotes&) = default;
   ~FaultNotes() = default;
 };
 
