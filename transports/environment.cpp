@@ -62,7 +62,20 @@ NativeCollectives native_collectives_from_environment() {
 }
 
 std::size_t piece_bytes_from_environment() {
-  return number_from_environment("KPLAN_PIECE_BYTES", 32768, "messages that go whole");
+  return number_from_environment("KPLAN_PIECE_BYTES", 65536, "messages that go whole");
+}
+
+std::size_t non_temporal_bytes_from_environment() {
+#if defined(__x86_64__)
+  constexpr std::size_t best = 512;
+#else
+  constexpr std::size_t best = 0;  // copy_non_temporal has no such stores there
+#endif
+  return number_from_environment("KPLAN_NON_TEMPORAL_BYTES", best, "no message at all");
+}
+
+std::chrono::nanoseconds far_from_environment() {
+  return std::chrono::nanoseconds(number_from_environment("KPLAN_FAR_NS", 120, "any line"));
 }
 
 std::size_t lend_bytes_from_environment() {

@@ -13,10 +13,11 @@ namespace {
 using transport::ChannelSpec;
 using transport::Direction;
 
-constexpr int slots_of_pieces = 8;
-constexpr std::size_t fewest_pieces = 16;                    ///< shorter messages stay in the caches anyway
-constexpr std::size_t fewest_both_ways = 32;                 ///< the same where messages go both ways at once
-constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;  ///< added to a statement's number
+constexpr int slots_of_pieces = 16;
+constexpr std::size_t fewest_pieces = 16;                           ///< shorter messages stay in the caches anyway
+constexpr std::size_t fewest_both_ways = 32;                        ///< the same where messages go both ways at once
+constexpr std::size_t most_private_bytes = std::size_t{256} << 10;  ///< of messages made whole before they are copied
+constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;         ///< added to a statement's number
 
 transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
   transport::CollectiveSpec out;
@@ -37,11 +38,25 @@ bool is_long(const transport::Transport& transport, const auto& message) {
   return piece > 0 && message.bytes >= fewest_pieces * piece;
 }
 
+/// Makes the message ready to be written past the caches, from memory in which it can be made before.
+void prepare_for_far(const transport::Transport& transport, OutgoingMessage& m) {
+  const std::size_t least = transport.non_temporal_bytes(static_cast<int>(m.world_rank));
+  if (least == 0 || m.bytes < least || m.placement) return;
+  if (MessageCursor::serves(m.calls)) {
+    m.cursor = std::make_unique<MessageCursor>();
+    m.cursor->reserve(m.calls);
+  } else if (m.bytes > most_private_bytes) {
+    return;
+  }
+  m.may_be_far = true;
+  if (m.pieces) m.pieces->may_be_far = true;
+}
+
 /// The channels to be opened.
 class Specs {
  public:
-  Specs(const PlanModel& plan, const Schedule& schedule, const transport::Transport& transport)
-      : plan_(plan), transport_(transport), has_common_phases_(schedule.has_common_phases) {
+  Specs(const Schedule& schedule, const transport::Transport& transport)
+      : transport_(transport), has_common_phases_(schedule.has_common_phases) {
     for (std::size_t p = 0; p < schedule.phases.size(); ++p)
       for (const int statement : schedule.phases[p]) phases_[statement] = p;
   }
@@ -127,12 +142,9 @@ class Specs {
     return peer != transport_.rank() && message.bytes <= transport_.best_shared_bytes(peer) &&
            !is_long(transport_, message);
   }
-  /// Whether it is summed, or the like, and about as much goes the other way meanwhile: then both ranks pack and unpack
-  /// at the same time, whole, and neither must look after the other's pieces. (Copies gain less than pieces spare the
-  /// caches.)
+  /// Whether about as much goes the other way meanwhile: then both ranks pack and unpack at the same time, whole, and
+  /// neither must look after the other's pieces.
   bool go_both_ways(const StatementProgram& s, const auto& message) const {
-    if (std::ranges::all_of(plan_.statements[static_cast<std::size_t>(s.statement)].reductions, &Reduction::is_assign))
-      return false;
     const auto there = bytes_.find(key(s, message, Direction::send)),
                back = bytes_.find(key(s, message, Direction::receive));
     if (!has_common_phases_ || there == bytes_.end() || back == bytes_.end()) return false;
@@ -143,7 +155,6 @@ class Specs {
     return {phases_.at(s.statement), message.world_rank, direction};
   }
 
-  const PlanModel& plan_;
   const transport::Transport& transport_;
   bool has_common_phases_;
   std::map<int, std::size_t> phases_;  ///< by statement
@@ -166,7 +177,7 @@ std::vector<TakenWhole> taken_whole(const Program& program, const transport::Tra
 
 void open_channels(Program& program, const DirectLimits& limits, transport::Transport& transport,
                    transport::Clock::time_point deadline) {
-  Specs specs(*program.bound.model, program.schedule, transport);
+  Specs specs(program.schedule, transport);
   std::map<int, WrittenLines> written;  // by a phase's first statement
   const auto written_with = [&](int statement) -> const WrittenLines& {
     const auto& phase = *std::ranges::find_if(
@@ -209,6 +220,7 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
       if (transport.places_messages(peer))
         m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
       specs.add(s, m, Direction::send, schedule.sends[k].is_taken_whole);
+      prepare_for_far(transport, m);
       m.loan = loan_of(schedule, schedule.sends[k]);
       if (m.placement || !transport.lends_regions(peer)) m.in_place.reset();
       m.may_be_taken_back = m.in_place && transport.lends_memory(peer);

@@ -77,6 +77,21 @@ const ReadyCall* MessageCursor::go(std::vector<ReadyCall>& calls, const std::vec
   return faulty;
 }
 
+const ReadyCall* MessageCursor::pack_non_temporal(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
+                                                  std::byte* bytes, std::size_t count) {
+  constexpr std::size_t part_bytes = 8192;
+  alignas(64) std::byte part[part_bytes];
+  const ReadyCall* faulty = nullptr;
+  while (count > 0) {
+    const std::size_t now = std::min(part_bytes, count);
+    if (const ReadyCall* call = go(calls, memory, part, now, /*packs=*/true)) faulty = call;
+    transport::copy_non_temporal(bytes, part, now);
+    bytes += now;
+    count -= now;
+  }
+  return faulty;
+}
+
 const ReadyCall* OutgoingPieces::advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory) {
   // One slot stays free, to say that the rest comes whole.
   std::byte* const slot = channel->send_slot(next_ + 1) ? channel->send_slot(next_) : nullptr;
@@ -86,9 +101,10 @@ const ReadyCall* OutgoingPieces::advance(std::vector<ReadyCall>& calls, const st
   }
   vain_looks_ = 0;
   const std::size_t count = std::min(left_, piece_bytes_);
+  const Stores how = stores();
   const Head head = Head::piece;
   std::memcpy(slot, &head, sizeof head);
-  const ReadyCall* faulty = cursor_.pack(calls, memory, slot + piece_head_bytes, count);
+  const ReadyCall* faulty = cursor_.pack(calls, memory, slot + piece_head_bytes, count, how);
   channel->put(next_++, piece_head_bytes + count);
   left_ -= count;
   return faulty;
@@ -98,9 +114,10 @@ const ReadyCall* OutgoingPieces::pack_rest(std::vector<ReadyCall>& calls, const 
                                            std::byte* slot) {
   std::byte* const note = channel->send_slot(next_);
   if (!note) return nullptr;
+  const Stores how = stores();
   const Head head = Head::rest;
   std::memcpy(note, &head, sizeof head);
-  const ReadyCall* faulty = cursor_.pack(calls, memory, slot, left_);
+  const ReadyCall* faulty = cursor_.pack(calls, memory, slot, left_, how);
   channel->put(next_++, sizeof head);
   left_ = 0;
   return faulty;

@@ -3,6 +3,9 @@
 // memory that stays in their caches: a ring of a few small slots instead of two slots for whole messages. Which way a
 // message goes, whole or in pieces, the sender decides at every run; the first slot of each run in the ring tells. A
 // receiver that takes no pieces does not hold the sender up for long: the rest goes as a whole message then.
+//
+// Packing some bytes at a time also serves non-temporal stores: the bytes are made in memory that stays in the nearest
+// cache, and copied past the caches from there, whatever the kernels' stores look like.
 
 #include <memory>
 #include <vector>
@@ -11,6 +14,9 @@
 #include "kplan/transport.hpp"
 
 namespace kplan {
+
+/// How bytes are written to a slot.
+enum class Stores : std::uint8_t { cached, non_temporal };
 
 /// How far a message is packed or unpacked, when that is done some bytes at a time.
 class MessageCursor {
@@ -22,8 +28,9 @@ class MessageCursor {
   /// Packs the next bytes of the message. Returns a call that met a zero divisor, or null. At most so many bytes as are
   /// left.
   const ReadyCall* pack(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* bytes,
-                        std::size_t count) {
-    return go(calls, memory, bytes, count, /*packs=*/true);
+                        std::size_t count, Stores stores) {
+    return stores == Stores::cached ? go(calls, memory, bytes, count, /*packs=*/true)
+                                    : pack_non_temporal(calls, memory, bytes, count);
   }
   /// Unpacks the next bytes of the message.
   const ReadyCall* unpack(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const std::byte* bytes,
@@ -35,6 +42,8 @@ class MessageCursor {
   void reserve(const std::vector<ReadyCall>& calls);
 
  private:
+  const ReadyCall* pack_non_temporal(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
+                                     std::byte* bytes, std::size_t count);
   const ReadyCall* go(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* bytes,
                       std::size_t count, bool packs);
 
@@ -53,6 +62,7 @@ class OutgoingPieces {
  public:
   OutgoingPieces(std::size_t bytes, std::size_t piece_bytes) : bytes_(bytes), piece_bytes_(piece_bytes) {}
   std::unique_ptr<transport::Channel> channel;
+  bool may_be_far = false;  ///< pieces may go past the caches
 
   /// Whether the sender can do it; else it never does.
   static bool serves(const std::vector<ReadyCall>& calls) { return MessageCursor::serves(calls); }
@@ -71,6 +81,8 @@ class OutgoingPieces {
   const ReadyCall* pack_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* slot);
 
  private:
+  Stores stores() { return may_be_far && channel->is_far(next_) ? Stores::non_temporal : Stores::cached; }
+
   std::size_t bytes_, piece_bytes_;
   static constexpr unsigned most_vain_looks = 1400;  ///< about a millisecond
   std::size_t left_ = 0;

@@ -85,19 +85,29 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
   StatementProgram out;
   out.statement = s.statement;
   out.is_in_sender_order = s.is_in_sender_order;
-  for (std::size_t m = 0; m < s.sends.size(); ++m)
-    out.outgoing.push_back({s.sends[m].peer, s.world_rank_of(s.sends[m].peer),
-                            static_cast<std::size_t>(s.sends[m].bytes), nullptr, ready(lowered.sends[m].calls),
-                            lowered.sends[m].in_place, 0, false, nullptr, false, nullptr, false, 0, nullptr});
-  for (std::size_t m = 0; m < s.receives.size(); ++m)
-    out.incoming.push_back({s.receives[m].peer, s.world_rank_of(s.receives[m].peer),
-                            static_cast<std::size_t>(s.receives[m].bytes), nullptr, ready(lowered.receives[m].calls),
-                            false, false, 0, nullptr, false, nullptr, nullptr});
+  for (std::size_t k = 0; k < s.sends.size(); ++k) {
+    OutgoingMessage& m = out.outgoing.emplace_back();
+    m.peer = s.sends[k].peer;
+    m.world_rank = s.world_rank_of(m.peer);
+    m.bytes = static_cast<std::size_t>(s.sends[k].bytes);
+    m.calls = ready(lowered.sends[k].calls);
+    m.in_place = lowered.sends[k].in_place;
+  }
+  for (std::size_t k = 0; k < s.receives.size(); ++k) {
+    IncomingMessage& m = out.incoming.emplace_back();
+    m.peer = s.receives[k].peer;
+    m.world_rank = s.world_rank_of(m.peer);
+    m.bytes = static_cast<std::size_t>(s.receives[k].bytes);
+    m.calls = ready(lowered.receives[k].calls);
+  }
   if (!lowered.local.empty()) {
     out.staging = ready(lowered.staging);
     if (!out.staging.empty()) out.staged.resize(static_cast<std::size_t>(s.local_send[0].bytes));
-    out.incoming.push_back({s.rank, s.world_rank_of(s.rank), 0, nullptr, ready(lowered.local), true, false, 0, nullptr,
-                            false, nullptr, nullptr});
+    IncomingMessage& own = out.incoming.emplace_back();
+    own.peer = s.rank;
+    own.world_rank = s.world_rank_of(s.rank);
+    own.calls = ready(lowered.local);
+    own.is_local = true;
     std::ranges::sort(out.incoming, {}, &IncomingMessage::peer);
   }
   return out;

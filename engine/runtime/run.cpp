@@ -22,8 +22,13 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
       memory_(program_.bound.model->buffers.size()) {
   for (std::size_t b = 0; b < memory_.size(); ++b)
     if (program_.bound.model->buffers[b].is_varying) varying_buffers_.push_back(b);
-  std::size_t messages = 0;
-  for (const StatementProgram& s : program_.statements) messages += s.outgoing.size();
+  std::size_t messages = 0, longest = 0;
+  for (const StatementProgram& s : program_.statements) {
+    messages += s.outgoing.size();
+    for (const OutgoingMessage& m : s.outgoing)
+      if (m.may_be_far && !m.cursor) longest = std::max(longest, m.bytes);
+  }
+  made_.resize(longest);
   under_way_.reserve(messages);
   lent_.reserve(messages);
   for (std::size_t k = 0; k < program_.schedule.statements.size(); ++k) {
@@ -155,7 +160,8 @@ void Runner::begin_collective(int number, StatementProgram& s) {
       if (m.may_be_taken_back) note_lent(number, m);
       continue;
     }
-    if (!m.placement) pack(number, m, slot);
+    if (m.may_be_far && m.channel->is_far(seq)) pack_for_far(number, m, slot);
+    else if (!m.placement) pack(number, m, slot);
     m.channel->put(seq, m.bytes);
   }
 }
@@ -163,6 +169,17 @@ void Runner::begin_collective(int number, StatementProgram& s) {
 [[gnu::hot]] void Runner::pack(int number, OutgoingMessage& m, std::byte* slot) {
   for (ReadyCall& call : m.calls)
     if (call(memory_, slot) != 0) note_zero_divisor(number, call, true);
+}
+
+/// The same past the caches: from memory of this rank's own.
+void Runner::pack_for_far(int number, OutgoingMessage& m, std::byte* slot) {
+  if (!m.cursor) {
+    pack(number, m, made_.data());
+    return transport::copy_non_temporal(slot, made_.data(), m.bytes);
+  }
+  m.cursor->restart();
+  if (const ReadyCall* faulty = m.cursor->pack(m.calls, memory_, slot, m.bytes, Stores::non_temporal))
+    note_zero_divisor(number, *faulty, true);
 }
 
 /// Lends the message; false where it must be sent.

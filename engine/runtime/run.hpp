@@ -52,6 +52,7 @@ class Runner final : private FaultNotes {
   bool lend(int number, OutgoingMessage& m);
   void note_lent(int number, OutgoingMessage& m);
   void pack(int number, OutgoingMessage& m, std::byte* slot);
+  void pack_for_far(int number, OutgoingMessage& m, std::byte* slot);
   void look_at_bindings();
   /// Moves what is on its way to receivers as far as it goes now.
   void push() {
@@ -99,9 +100,10 @@ class Runner final : private FaultNotes {
   };
   void wait_until_taken(const std::vector<UnderWay>& messages);
   std::vector<UnderWay> under_way_;
-  std::vector<UnderWay> lent_;  ///< messages that their receivers have not read yet
-  bool may_wait_ = false;       ///< for receivers, before the messages of this phase are sent
-  bool has_moved_ = false;      ///< a piece, since it was last looked at
+  std::vector<UnderWay> lent_;   ///< messages that their receivers have not read yet
+  bool may_wait_ = false;        ///< for receivers, before the messages of this phase are sent
+  bool has_moved_ = false;       ///< a piece, since it was last looked at
+  std::vector<std::byte> made_;  ///< a whole message, before it is copied past the caches
   std::uint64_t run_ = 0;
   bool is_started_ = false, are_parameters_new_ = false, are_bindings_new_ = true, is_broken_ = false;
   std::exception_ptr failure_;  ///< the first of this run, thrown when it has ended on all channels

@@ -118,6 +118,24 @@ TEST_CASE("no message is lost when either end is slow, or both in turn", "[confo
   }
 }
 
+TEST_CASE("channels with room for much carry many messages, however far the sender is ahead", "[conformance]") {
+  constexpr std::size_t bytes = 60000;
+  for (const int slow : {0, 1}) {
+    for (const int slots : {7, 8}) {
+      on_ranks(2, [=](Transport& transport) {
+        const auto channel = open_one(transport, bytes, slots);
+        std::minstd_rand random(7);
+        for (std::uint64_t seq = 0; seq < 80; ++seq) {
+          if (transport.rank() == slow) std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+          if (transport.rank() == 0) send(transport, *channel, seq, bytes, 8);
+          else receive(transport, *channel, seq, bytes, 8);
+        }
+        meet(transport);
+      });
+    }
+  }
+}
+
 TEST_CASE("a region put in place arrives as it was, and may be changed once it is sent", "[conformance]") {
   for (const std::size_t bytes : {std::size_t{16}, std::size_t{200000}}) {
     for (const int slots : {1, 2, 8}) {

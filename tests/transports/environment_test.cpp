@@ -55,6 +55,7 @@ TEST_CASE("numbers of bytes are decimal numbers up to 2^30, and 0 for never") {
   using namespace kplan::transport;
   const std::pair<const char*, std::size_t (*)()> numbers[] = {
       {"KPLAN_PIECE_BYTES", piece_bytes_from_environment},
+      {"KPLAN_NON_TEMPORAL_BYTES", non_temporal_bytes_from_environment},
       {"KPLAN_LEND_BYTES", lend_bytes_from_environment},
       {"KPLAN_LEND_SPREAD", lend_spread_from_environment},
       {"KPLAN_PLACE_BYTES", place_bytes_from_environment},
@@ -71,6 +72,15 @@ TEST_CASE("numbers of bytes are decimal numbers up to 2^30, and 0 for never") {
                         Catch::Contains(std::string(name) + " is `" + value + "`") && Catch::Contains("[KP-E007]"));
     }
   }
+}
+
+TEST_CASE("how long a line takes from a far core is a number of nanoseconds") {
+  using namespace kplan::transport;
+  const char* const name = "KPLAN_FAR_NS";
+  CHECK((Variable("0", name), far_from_environment()) == 0ns);
+  CHECK((Variable("200", name), far_from_environment()) == 200ns);
+  const Variable variable("fast", name);
+  CHECK_THROWS_WITH(far_from_environment(), Catch::Contains("KPLAN_FAR_NS is `fast`") && Catch::Contains("[KP-E007]"));
 }
 
 TEST_CASE("the transport's collective operations are used by themselves, always or never") {

@@ -87,10 +87,12 @@ int report_over(transport::Transport& transport, const Failure& agreed) {
 int report_together(const Failure& mine) {
   const Launch launch = launch_from_environment();
   if (launch.is_launched() && !launch.is_rendezvous && transport::has_mpi()) {
-    // What was wrong may be in these, and the message needs neither.
+    // What was wrong may be in these, and the message needs none.
     unsetenv("KPLAN_TIMEOUT");
     unsetenv("KPLAN_NODE");
     unsetenv("KPLAN_PIECE_BYTES");
+    unsetenv("KPLAN_NON_TEMPORAL_BYTES");
+    unsetenv("KPLAN_FAR_NS");
     const auto world = transport::mpi_world();
     return report_over(*world, exchange_failures(*world, mine));
   }

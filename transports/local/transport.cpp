@@ -34,6 +34,7 @@ class LocalTransport final : public Transport {
   ~LocalTransport() override { world_->leave(rank_); }
 
   std::size_t piece_bytes(int) const override { return piece_bytes_; }
+  std::size_t non_temporal_bytes(int) const override { return non_temporal_bytes_; }
   bool delivers_alone(int) const override { return true; }
   int best_slots(int, std::size_t bytes) const override { return best_ring_slots(bytes, size()); }
   bool lends_memory(int) const override { return true; }
@@ -60,6 +61,8 @@ class LocalTransport final : public Transport {
   std::shared_ptr<World> world_;
   int rank_;
   std::size_t piece_bytes_ = piece_bytes_from_environment();
+  std::size_t non_temporal_bytes_ = non_temporal_bytes_from_environment();
+  Distances distances_{far_from_environment()};
   std::shared_ptr<RegionNames> names_ = std::make_shared<Addresses>();
   std::uint64_t opened_exchanges_ = 0;
   bool is_oversubscribed_;
@@ -75,7 +78,7 @@ std::vector<std::unique_ptr<Channel>> LocalTransport::open(std::span<const Chann
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (specs[i].direction != Direction::send) continue;
       RingMemory ring = new_ring(specs[i].capacity_bytes, specs[i].slots);
-      channels[i] = sending_end(ring, specs[i], names_);
+      channels[i] = sending_end(ring, specs[i], names_, distances_.to(specs[i].peer));
       world_->offer({rank_, specs[i].peer, specs[i].id}, std::move(ring));
     }
   } catch (const std::exception& error) {

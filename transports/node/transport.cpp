@@ -58,6 +58,9 @@ class NodeTransport final : public Transport {
   std::size_t piece_bytes(int peer) const override {
     return neighbours_->is_here(peer) ? piece_bytes_ : base_->piece_bytes(peer);
   }
+  std::size_t non_temporal_bytes(int peer) const override {
+    return neighbours_->is_here(peer) ? non_temporal_bytes_ : base_->non_temporal_bytes(peer);
+  }
   bool delivers_alone(int peer) const override { return neighbours_->is_here(peer) || base_->delivers_alone(peer); }
   bool lends_regions(int peer) const override { return !neighbours_->is_here(peer) && base_->lends_regions(peer); }
   int best_slots(int peer, std::size_t bytes) const override {
@@ -116,6 +119,8 @@ class NodeTransport final : public Transport {
   static constexpr unsigned turns_of_base = 256;
   static constexpr int most_ranks_with_pipes = 32;
   std::size_t piece_bytes_ = piece_bytes_from_environment();
+  std::size_t non_temporal_bytes_ = non_temporal_bytes_from_environment();
+  Distances distances_{far_from_environment()};
   bool is_oversubscribed_, moves_base_ = false, has_distant_ = false;
   bool has_pipes_;  ///< for sparse exchanges of runs; the same on all ranks
   unsigned turns_ = 0;
@@ -158,7 +163,7 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
       const int peer = specs[k].peer;
       if (!neighbours_->is_here(peer)) continue;
       if (specs[k].direction == Direction::send) {
-        out[k] = sending_end({segment, segment->data() + offsets[k]}, specs[k], allocations_);
+        out[k] = sending_end({segment, segment->data() + offsets[k]}, specs[k], allocations_, distances_.to(peer));
         continue;
       }
       std::string_view theirs = cards[static_cast<std::size_t>(peer)];
@@ -207,7 +212,8 @@ std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point d
   std::string card;
   append(card, mine);
   const auto cards = allgather(card, deadline);
-  Pipes pipes{std::vector<PipeMemory>(ranks), std::vector<PipeMemory>(ranks), chunk_bytes};
+  Pipes pipes{std::vector<PipeMemory>(ranks), std::vector<PipeMemory>(ranks),
+              std::vector<std::shared_ptr<Distance>>(ranks), chunk_bytes, non_temporal_bytes_};
   try {
     for (int peer = 0; peer < size(); ++peer) {
       if (peer == rank()) continue;
@@ -216,6 +222,7 @@ std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point d
       const Card where = take<Card>(theirs);
       const auto mapped = Segment::open(neighbours_->process(peer), static_cast<int>(where.file), where.bytes);
       pipes.outgoing[p] = {segment, segment->data() + p * stride};
+      pipes.distances[p] = distances_.to(peer);
       pipes.incoming[p] = {mapped, mapped->data() + static_cast<std::size_t>(rank()) * stride};
     }
   } catch (const std::exception& error) {

@@ -14,8 +14,9 @@ namespace kplan::transport {
 namespace {
 
 struct Outgoing {
-  explicit Outgoing(PipeSender p) : pipe(std::move(p)) {}
+  Outgoing(PipeSender p, std::shared_ptr<Distance> d) : pipe(std::move(p)), distance(std::move(d)) {}
   PipeSender pipe;
+  std::shared_ptr<Distance> distance;
   LetterList waiting;                             ///< copies that go before all others
   std::size_t waiting_sent = 0;                   ///< bytes of the first of them
   std::size_t next = 0, end = 0, sent_bytes = 0;  ///< letters of the exchange under way, and of the next one
@@ -47,6 +48,11 @@ class SharedExchange final : public SparseExchange, private InFlight {
  private:
   void start(std::span<const OutgoingLetter> letters);
   void keep_own(const OutgoingLetter& letter);
+  bool is_non_temporal(Outgoing& to, Chunk& chunk, std::size_t bytes) const {
+    return non_temporal_bytes_ > 0 && bytes >= non_temporal_bytes_ &&
+           to.distance->is_far(to.pipe.is_worn() ? chunk.data() : nullptr, bytes);
+  }
+  void put_in(Outgoing& to, Chunk& chunk, const std::byte* from, std::size_t bytes) const;
   void push(Outgoing& to);
   bool push_waiting(Outgoing& to);
   void pull(int from);
@@ -58,7 +64,7 @@ class SharedExchange final : public SparseExchange, private InFlight {
   Outgoing& outgoing(int rank) { return outgoing_[static_cast<std::size_t>(rank)]; }
 
   int rank_;
-  std::size_t chunk_bytes_;
+  std::size_t chunk_bytes_, non_temporal_bytes_;
   std::shared_ptr<InFlightList> in_flight_;
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
@@ -71,8 +77,12 @@ class SharedExchange final : public SparseExchange, private InFlight {
 };
 
 SharedExchange::SharedExchange(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight)
-    : rank_(rank), chunk_bytes_(pipes.chunk_bytes), in_flight_(std::move(in_flight)) {
-  for (PipeMemory& p : pipes.outgoing) outgoing_.emplace_back(PipeSender(std::move(p), chunk_bytes_));
+    : rank_(rank),
+      chunk_bytes_(pipes.chunk_bytes),
+      non_temporal_bytes_(pipes.non_temporal_bytes),
+      in_flight_(std::move(in_flight)) {
+  for (std::size_t r = 0; r < pipes.outgoing.size(); ++r)
+    outgoing_.emplace_back(PipeSender(std::move(pipes.outgoing[r]), chunk_bytes_), std::move(pipes.distances[r]));
   for (PipeMemory& p : pipes.incoming) incoming_.emplace_back(PipeReceiver(std::move(p), chunk_bytes_));
 }
 
@@ -81,7 +91,7 @@ SharedExchange::SharedExchange(int rank, Pipes pipes, std::shared_ptr<InFlightLi
   Outgoing& o = outgoing(to);
   if (!o.waiting.is_empty()) return nullptr;
   Chunk* const chunk = o.pipe.free();
-  return chunk ? chunk->data() : nullptr;
+  return chunk && !is_non_temporal(o, *chunk, bytes) ? chunk->data() : nullptr;
 }
 
 [[gnu::hot]] void SharedExchange::begin(std::span<const OutgoingLetter> letters) {
@@ -132,6 +142,12 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
   kept_.push(std::move(copy));
 }
 
+[[gnu::hot]] void SharedExchange::put_in(Outgoing& to, Chunk& chunk, const std::byte* from, std::size_t bytes) const {
+  if (bytes == 0 || from == chunk.data()) return;
+  if (is_non_temporal(to, chunk, bytes)) copy_non_temporal(chunk.data(), from, bytes);
+  else std::memcpy(chunk.data(), from, bytes);
+}
+
 /// Sends the copies that wait; whether all have gone.
 bool SharedExchange::push_waiting(Outgoing& o) {
   while (LetterPtr letter = o.waiting.pop()) {
@@ -141,7 +157,7 @@ bool SharedExchange::push_waiting(Outgoing& o) {
       return false;
     }
     chunk->letter_bytes = chunk->bytes = letter->bytes;
-    std::memcpy(chunk->data(), letter->data(), letter->bytes);
+    put_in(o, *chunk, letter->data(), letter->bytes);
     chunk->has_letter = chunk->is_last = 1;
     o.pipe.put();
     pool_.give(std::move(letter));
@@ -173,7 +189,7 @@ bool SharedExchange::push_waiting(Outgoing& o) {
       const std::byte* const from = bytes.data() + o.sent_bytes;
       chunk->letter_bytes = bytes.size();
       chunk->bytes = count;
-      if (count > 0 && from != chunk->data()) std::memcpy(chunk->data(), from, count);
+      put_in(o, *chunk, from, count);
       o.sent_bytes += count;
       if (o.sent_bytes == bytes.size()) {
         o.sent_bytes = 0;

@@ -6,6 +6,7 @@
 
 #include "kplan/transport.hpp"
 #include "transports/in_flight.hpp"
+#include "transports/shared/distance.hpp"
 #include "transports/shared/pipe.hpp"
 
 namespace kplan::transport {
@@ -13,7 +14,9 @@ namespace kplan::transport {
 /// The pipes of one rank, by rank; its own place is not used.
 struct Pipes {
   std::vector<PipeMemory> outgoing, incoming;
-  std::size_t chunk_bytes = 0;  ///< the same on all ranks
+  std::vector<std::shared_ptr<Distance>> distances;
+  std::size_t chunk_bytes = 0;         ///< the same on all ranks
+  std::size_t non_temporal_bytes = 0;  ///< letters of so many and more go past the caches where they are far; 0: none
 };
 
 std::unique_ptr<SparseExchange> shared_exchange(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight);

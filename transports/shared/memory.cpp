@@ -1,3 +1,5 @@
+#include "transports/shared/memory.hpp"
+
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -11,7 +13,7 @@
 
 namespace kplan::transport {
 
-std::shared_ptr<std::byte> Transport::allocate(std::size_t bytes) {
+std::shared_ptr<std::byte> zeroed_memory(std::size_t bytes) {
   constexpr std::size_t least_mapped = std::size_t{1} << 16;
   if (bytes > SIZE_MAX / 4) throw std::bad_alloc();
   if (bytes < least_mapped) {
@@ -33,5 +35,7 @@ std::shared_ptr<std::byte> Transport::allocate(std::size_t bytes) {
   }
   return {reinterpret_cast<std::byte*>(first), [data, mapped](std::byte*) { munmap(data, mapped); }};
 }
+
+std::shared_ptr<std::byte> Transport::allocate(std::size_t bytes) { return zeroed_memory(bytes); }
 
 }  // namespace kplan::transport

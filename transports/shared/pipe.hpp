@@ -60,6 +60,8 @@ class PipeSender : PipeEnd {
     if (next_ >= released_ + slots) released_ = released().load(std::memory_order_acquire);
     return next_ < released_ + slots ? &chunk(next_) : nullptr;
   }
+  /// Whether the receiver has read the slot of that chunk before.
+  bool is_worn() const { return next_ >= slots; }
   /// Chunks put so far.
   std::uint64_t put_count() const { return next_; }
   /// The receiver is known to have handed back that many: spares a look at its counter, a line that it writes.

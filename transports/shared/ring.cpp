@@ -2,6 +2,10 @@
 // the receiver reads the word with acquire and then the bytes; the counter of released messages goes back the same way,
 // and the sender looks at it only when its last look leaves it no slot.
 //
+// A ring of much memory begins with a few of its slots: channels that carry few messages touch no more. Both ends go
+// over to all slots at the same message, one that comes to the first slot either way; until those before it are
+// released, the sender is at most the few ahead, so that no slot is met twice.
+//
 // A lent message lies in the sender's own memory, whose names are in the slot. The sender may want it back (the
 // receiver does not come for it), or go (an exception, say). So the receiver marks such a message as taken before it
 // reads, the sender takes back only what is not taken, and one that closes waits for what is.
@@ -18,6 +22,7 @@
 
 #include "transports/ends.hpp"
 #include "transports/pause.hpp"
+#include "transports/shared/memory.hpp"
 
 namespace kplan::transport {
 namespace {
@@ -56,12 +61,20 @@ class Ring {
       : memory_(std::move(memory)),
         slot_bytes_(slot_bytes(spec.capacity_bytes)),
         slots_(static_cast<std::uint64_t>(spec.slots)),
-        mask_((slots_ & (slots_ - 1)) == 0 ? slots_ - 1 : 0) {}
+        mask_((slots_ & (slots_ - 1)) == 0 ? slots_ - 1 : 0),
+        few_(std::clamp<std::uint64_t>(bytes_of_few / slot_bytes_, std::min<std::uint64_t>(2, slots_), slots_)),
+        grown_at_(few_ < slots_ ? few_ * slots_ : 0) {}
 
-  std::uint64_t slots() const { return slots_; }
+  /// By how many the sender may be ahead when it sends that message.
+  std::uint64_t most_ahead(std::uint64_t seq) const { return seq < grown_at_ + few_ && grown_at_ > 0 ? few_ : slots_; }
+  std::size_t bytes_of_a_slot() const { return slot_bytes_; }
   std::byte* slot(std::uint64_t seq) const {
+    if (seq < grown_at_) [[unlikely]]
+      return memory_.base + line_bytes + seq % few_ * slot_bytes_;
     return memory_.base + line_bytes + (mask_ != 0 ? seq & mask_ : seq % slots_) * slot_bytes_;
   }
+  /// Whether the receiver has read the message's slot before.
+  bool is_worn(std::uint64_t seq) const { return seq < grown_at_ ? seq >= few_ : seq >= grown_at_ + slots_; }
   Word& word(std::byte* slot) const { return *reinterpret_cast<Word*>(slot + slot_bytes_ - sizeof(Word)); }
   Word& released() const { return *reinterpret_cast<Word*>(memory_.base); }
   Word& is_receiver_closed() const { return *reinterpret_cast<Word*>(memory_.base + sizeof(Word)); }
@@ -71,20 +84,27 @@ class Ring {
   RingMemory memory_;
   std::size_t slot_bytes_;
   std::uint64_t slots_, mask_;
+  static constexpr std::size_t bytes_of_few = std::size_t{160} << 10;
+  std::uint64_t few_, grown_at_;  ///< messages before that one go through the first few slots
 };
 
 class Sender final : public SendingEnd {
  public:
-  Sender(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names)
-      : ring_(std::move(memory), spec), names_(std::move(names)) {}
+  Sender(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,
+         std::shared_ptr<Distance> distance)
+      : ring_(std::move(memory), spec), names_(std::move(names)), distance_(std::move(distance)) {}
   ~Sender() override;
 
   [[gnu::hot]] std::byte* send_slot(std::uint64_t seq) override {
-    if (seq >= released_ + ring_.slots()) {
+    if (const std::uint64_t most_ahead = ring_.most_ahead(seq); seq >= released_ + most_ahead) {
       released_ = ring_.released().load(std::memory_order_acquire);
-      if (seq >= released_ + ring_.slots()) return nullptr;
+      if (seq >= released_ + most_ahead) return nullptr;
     }
     return ring_.slot(seq);
+  }
+
+  [[gnu::hot]] bool is_far(std::uint64_t seq) override {
+    return distance_->is_far(ring_.is_worn(seq) ? ring_.slot(seq) : nullptr, ring_.bytes_of_a_slot());
   }
 
   [[gnu::hot]] void put(std::uint64_t seq, std::size_t) override {
@@ -138,6 +158,7 @@ class Sender final : public SendingEnd {
 
   Ring ring_;
   std::shared_ptr<RegionNames> names_;
+  std::shared_ptr<Distance> distance_;
   std::uint64_t put_ = 0;
   std::uint64_t lent_end_ = 0;     ///< one more than the last message that was lent
   std::uint64_t lent_before_ = 0;  ///< the same of the one before it
@@ -224,28 +245,21 @@ std::size_t ring_bytes(std::size_t capacity_bytes, int slots) {
 }
 
 int best_ring_slots(std::size_t bytes, int ranks) {
-  constexpr std::size_t bytes_in_turn = 160 << 10, most_slots = 16, most_ranks = 16;
+  constexpr std::size_t bytes_in_turn = std::size_t{2} << 20, most_slots = 32, most_ranks = 16;
   const std::size_t share =
       bytes_in_turn * most_ranks / std::max<std::size_t>(static_cast<std::size_t>(ranks), most_ranks);
   return static_cast<int>(std::clamp<std::size_t>(share / std::max<std::size_t>(bytes, 1), 2, most_slots));
 }
 
 RingMemory new_ring(std::size_t capacity_bytes, int slots) {
-  void* const block = ::operator new (ring_bytes(capacity_bytes, slots), std::align_val_t{line_bytes});
-  const std::shared_ptr<void> owner(block, [](void* b) { ::operator delete (b, std::align_val_t{line_bytes}); });
-  ChannelSpec spec;
-  spec.capacity_bytes = capacity_bytes;
-  spec.slots = slots;
-  const RingMemory memory{owner, static_cast<std::byte*>(block)};
-  const Ring ring(memory, spec);
-  new (&ring.released()) Word(0);
-  new (&ring.is_receiver_closed()) Word(0);
-  for (std::uint64_t seq = 0; seq < ring.slots(); ++seq) new (&ring.word(ring.slot(seq))) Word(0);
-  return memory;
+  std::shared_ptr<std::byte> zeros = zeroed_memory(ring_bytes(capacity_bytes, slots));
+  std::byte* const base = zeros.get();
+  return {std::move(zeros), base};
 }
 
-std::unique_ptr<Channel> sending_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names) {
-  return std::make_unique<Sender>(std::move(memory), spec, std::move(names));
+std::unique_ptr<Channel> sending_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,
+                                     std::shared_ptr<Distance> distance) {
+  return std::make_unique<Sender>(std::move(memory), spec, std::move(names), std::move(distance));
 }
 
 std::unique_ptr<Channel> receiving_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names) {

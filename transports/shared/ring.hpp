@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "kplan/transport.hpp"
+#include "transports/shared/distance.hpp"
 #include "transports/shared/names.hpp"
 
 namespace kplan::transport {
@@ -14,8 +15,9 @@ namespace kplan::transport {
 std::size_t ring_bytes(std::size_t capacity_bytes, int slots);
 
 /// How many slots a ring for messages of so many bytes had best have, where so many ranks share memory: a slot is
-/// written again when its lines have left the nearest caches of both ends. Lines that are in both cost twice as much,
-/// as measured with messages of 8 to 64 KiB. Two for long messages, and where many ranks would need much memory.
+/// written again when its lines have left the caches of both ends' cores for one that they share. Lines that are still
+/// there cost two to three times as much, as measured with messages of 24 KiB to 1 MiB. Two for long messages, and
+/// where many ranks would need much memory.
 int best_ring_slots(std::size_t bytes, int ranks);
 
 /// The memory of a ring, aligned to 64, kept alive by its owner.
@@ -25,12 +27,13 @@ struct RingMemory {
 };
 
 /// Memory of this process for a ring that threads share. Pages of slots are first touched by whoever writes them.
-/// Errors: std::bad_alloc.
+/// Errors: std::bad_alloc, TransportError.
 RingMemory new_ring(std::size_t capacity_bytes, int slots);
 
 /// The ends of the ring in that memory, which new_ring made, or which was all zeros before the first end. They keep
-/// `names`.
-std::unique_ptr<Channel> sending_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names);
+/// `names` and `distance`, that of the receiver.
+std::unique_ptr<Channel> sending_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,
+                                     std::shared_ptr<Distance> distance);
 std::unique_ptr<Channel> receiving_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names);
 
 }  // namespace kplan::transport

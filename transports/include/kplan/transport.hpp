@@ -65,6 +65,9 @@ class Channel {
   /// Where to pack message `seq`: capacity_bytes writable bytes, aligned to 64 (to 16 where the capacity is at most 24
   /// bytes); null while its slot is still in use.
   virtual std::byte* send_slot(std::uint64_t seq) = 0;
+  /// Whether the lines of the slots are far: in caches that this rank's core has no part in. Call it after
+  /// send_slot(seq) gave the slot, before anything is written there. Cheap.
+  virtual bool is_far(std::uint64_t) { return false; }
   /// Sends the first `bytes` of the slot; at most once for each seq, after send_slot(seq) gave the slot.
   virtual void put(std::uint64_t seq, std::size_t bytes) = 0;
   /// Sends a region of the caller's instead of the slot; call only after send_slot(seq) was not null. The region
@@ -111,6 +114,10 @@ class Channel {
 /// packed and put, nothing is lent or placed. Takes the channel, which was opened for messages of `message_bytes`.
 std::vector<std::unique_ptr<Channel>> parts_of(std::unique_ptr<Channel> channel, Direction direction,
                                                std::span<const std::size_t> offsets_bytes, std::size_t message_bytes);
+
+/// Copies past the caches, where the processor can: into a slot whose lines the receiver has read, or is to read, so
+/// that they need not come back first. Whoever sees a later put() sees what it wrote. The memories do not overlap.
+void copy_non_temporal(std::byte* to, const std::byte* from, std::size_t bytes);
 
 /// One message of a sparse exchange that is to be sent; a rank may send itself one.
 struct OutgoingLetter {
@@ -247,6 +254,9 @@ class Transport {
   /// How many bytes of a long message to this peer are best sent at a time, since it can take them while the next are
   /// packed; 0: all of them. The same at both ends.
   virtual std::size_t piece_bytes(int) const { return 0; }
+  /// Messages of so many bytes and more to this peer had better be made in this rank's own memory, some at a time, and
+  /// written to their slots by copy_non_temporal, while their channels say is_far(); 0: none.
+  virtual std::size_t non_temporal_bytes(int) const { return 0; }
   /// Whether what was put comes to this peer though the sender does something else then; if not, it had better move the
   /// transport until the message is_sent.
   virtual bool delivers_alone(int) const { return false; }
@@ -320,8 +330,15 @@ std::chrono::nanoseconds timeout_from_environment();
 bool node_path_from_environment();
 
 /// The bytes of a piece where long messages go through shared memory in pieces: KPLAN_PIECE_BYTES, a number from 1 to
-/// 2^30, 32768 by default; 0: they go whole. Must be the same on all ranks. Errors: PlanError.
+/// 2^30, 65536 by default; 0: they go whole. Must be the same on all ranks. Errors: PlanError.
 std::size_t piece_bytes_from_environment();
+
+/// From how many bytes on messages to far cores are written past the caches: KPLAN_NON_TEMPORAL_BYTES, a number from 1
+/// to 2^30, 512 by default where the processor has such stores; 0: none. Errors: PlanError.
+std::size_t non_temporal_bytes_from_environment();
+/// How long a line takes that comes from a far core: KPLAN_FAR_NS, a number of nanoseconds from 1 to 2^30, 120 by
+/// default; 0: all are far. Errors: PlanError.
+std::chrono::nanoseconds far_from_environment();
 
 /// Whether statements that are collective operations use those of the transport: KPLAN_COLLECTIVES, `auto` (the
 /// default: where they are faster), `native` (wherever they can) or `off`. Errors: PlanError.

@@ -1,0 +1,51 @@
+// Copies past the caches, and what decides about them.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "kplan/transport.hpp"
+#include "transports/shared/distance.hpp"
+
+using namespace kplan::transport;
+
+TEST_CASE("copies past the caches write what they are to, and nothing beside it, wherever the bytes lie") {
+  std::mt19937 random(7);
+  std::vector<std::byte> from(5000);
+  for (std::byte& b : from) b = static_cast<std::byte>(random());
+  const std::byte other{0xa5};
+  for (int k = 0; k < 3000; ++k) {
+    const std::size_t bytes = random() % (k % 2 == 0 ? 200 : 4000), at = random() % 300, source = random() % 300;
+    std::vector<std::byte> to(5000, other), expected = to;
+    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(source), bytes,
+                expected.begin() + static_cast<std::ptrdiff_t>(at));
+    copy_non_temporal(to.data() + at, from.data() + source, bytes);
+    if (to != expected) {
+      CAPTURE(bytes, at, source);
+      FAIL();
+    }
+  }
+}
+
+TEST_CASE("lines are near until looks say otherwise, and looking changes none") {
+  using namespace std::chrono_literals;
+  alignas(64) std::uint64_t line = 77;
+  auto* const bytes = reinterpret_cast<std::byte*>(&line);
+  Distance all_far(0ns), near(1s);
+  CHECK(all_far.is_far(nullptr, 8));
+  CHECK(all_far.is_far(bytes, 8));
+  for (int k = 0; k < 100; ++k) CHECK_FALSE(near.is_far(bytes, 1 << 20));
+  CHECK(line == 77);
+
+  Distance unknown(1ns);
+  CHECK_FALSE(unknown.is_far(bytes, 8));          // it is not time to look
+  CHECK_FALSE(unknown.is_far(nullptr, 1 << 20));  // at what?
+}
+
+TEST_CASE("peers have a distance each") {
+  Distances distances{std::chrono::nanoseconds(120)};
+  CHECK(distances.to(1) == distances.to(1));
+  CHECK(distances.to(1) != distances.to(2));
+}

@@ -1,0 +1,64 @@
+#pragma once
+// How far away the lines of slots are that this rank writes after a peer has read them: whether its core and the peer's
+// share a cache. Where they do not, such a line takes four times as long to come back as to be written to memory past
+// the caches. A system moves processes, and a hypervisor processors, so it is looked at again and again.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+
+namespace kplan::transport {
+
+class Distance {
+ public:
+  /// Lines that take so long to get are far; 0: all are.
+  explicit Distance(std::chrono::nanoseconds far) : far_(far), is_far_(far.count() == 0) {}
+
+  /// Whether the peer's lines are far, as far as it is known, before so many bytes are written there. `line`: one of
+  /// them, of 8 bytes and more that only this rank writes or reads now; null: none is at hand.
+  bool is_far(std::byte* line, std::size_t bytes) {
+    if ((unseen_bytes_ += bytes) >= bytes_a_look && line && far_.count() > 0) look(line);
+    return is_far_;
+  }
+
+ private:
+  static constexpr std::size_t bytes_a_look = 32768;  ///< that take a hundred times as long
+  static constexpr int enough_votes = 3;
+
+  [[gnu::noinline]] void look(std::byte* line) {
+    unseen_bytes_ = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(line)).fetch_or(0);
+    const auto took = std::chrono::steady_clock::now() - begin;
+    if (took > 3 * far_) return;  // it came from memory, or this rank had to wait
+    votes_ = std::clamp(votes_ + (took >= far_ ? 1 : -1), -enough_votes, enough_votes);
+    if (std::abs(votes_) == enough_votes) is_far_ = votes_ > 0;
+  }
+
+  std::chrono::nanoseconds far_;
+  std::size_t unseen_bytes_ = 0;  ///< since the last look
+  int votes_ = 0;                 ///< of the last looks, for far
+  bool is_far_;
+};
+
+/// The distances of a rank's peers.
+class Distances {
+ public:
+  explicit Distances(std::chrono::nanoseconds far) : far_(far) {}
+  std::shared_ptr<Distance> to(int peer) {
+    auto& distance = by_peer_[peer];
+    if (!distance) distance = std::make_shared<Distance>(far_);
+    return distance;
+  }
+
+ private:
+  std::chrono::nanoseconds far_;
+  std::map<int, std::shared_ptr<Distance>> by_peer_;
+};
+
+}  // namespace kplan::transport
