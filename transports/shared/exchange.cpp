@@ -50,7 +50,7 @@ class SharedExchange final : public SparseExchange, private InFlight {
   void keep_own(const OutgoingLetter& letter);
   bool is_non_temporal(Outgoing& to, Chunk& chunk, std::size_t bytes) const {
     return non_temporal_bytes_ > 0 && bytes >= non_temporal_bytes_ &&
-           to.distance->is_far(to.pipe.is_worn() ? chunk.data() : nullptr, bytes);
+           to.distance->is_far(to.pipe.is_worn(chunk) ? chunk.data() : nullptr, bytes);
   }
   void put_in(Outgoing& to, Chunk& chunk, const std::byte* from, std::size_t bytes) const;
   void push(Outgoing& to);
@@ -90,7 +90,7 @@ SharedExchange::SharedExchange(int rank, Pipes pipes, std::shared_ptr<InFlightLi
   if (to == rank_ || bytes > chunk_bytes_) return nullptr;
   Outgoing& o = outgoing(to);
   if (!o.waiting.is_empty()) return nullptr;
-  Chunk* const chunk = o.pipe.free();
+  Chunk* const chunk = o.pipe.free(bytes);
   return chunk && !is_non_temporal(o, *chunk, bytes) ? chunk->data() : nullptr;
 }
 
@@ -151,12 +151,13 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
 /// Sends the copies that wait; whether all have gone.
 bool SharedExchange::push_waiting(Outgoing& o) {
   while (LetterPtr letter = o.waiting.pop()) {
-    Chunk* const chunk = o.pipe.free();
+    Chunk* const chunk = o.pipe.free(letter->bytes);
     if (!chunk) {
       o.waiting.push_front(std::move(letter));
       return false;
     }
-    chunk->letter_bytes = chunk->bytes = letter->bytes;
+    chunk->letter_bytes = letter->bytes;
+    chunk->bytes = static_cast<std::uint32_t>(letter->bytes);
     put_in(o, *chunk, letter->data(), letter->bytes);
     chunk->has_letter = chunk->is_last = 1;
     o.pipe.put();
@@ -169,7 +170,8 @@ bool SharedExchange::push_waiting(Outgoing& o) {
 [[gnu::hot]] void SharedExchange::push(Outgoing& o) {
   bool can_put = push_waiting(o);
   while (!o.is_done) {
-    Chunk* const chunk = can_put ? o.pipe.free() : nullptr;
+    const std::size_t count = o.next < o.end ? std::min(chunk_bytes_, letters_[o.next].bytes.size() - o.sent_bytes) : 0;
+    Chunk* const chunk = can_put ? o.pipe.free(count) : nullptr;
     if (!chunk) {
       const bool waits_as_copy = knows_sources_ && o.sent_bytes == 0 && letters_[o.next].bytes.size() <= chunk_bytes_;
       if (!waits_as_copy) return;
@@ -181,14 +183,13 @@ bool SharedExchange::push_waiting(Outgoing& o) {
       o.is_done = ++o.next == o.end;
       continue;
     }
+    chunk->bytes = static_cast<std::uint32_t>(count);
     chunk->has_letter = o.next < o.end ? 1 : 0;
     chunk->is_last = 1;
     if (o.next < o.end) {
       const std::span<const std::byte> bytes = letters_[o.next].bytes;
-      const std::size_t count = std::min(chunk_bytes_, bytes.size() - o.sent_bytes);
       const std::byte* const from = bytes.data() + o.sent_bytes;
       chunk->letter_bytes = bytes.size();
-      chunk->bytes = count;
       put_in(o, *chunk, from, count);
       o.sent_bytes += count;
       if (o.sent_bytes == bytes.size()) {
