@@ -59,7 +59,7 @@ BetterLent better_lent(const Statement& statement, const Message& m, const Writt
   if (limits.least_bytes == 0 || static_cast<std::size_t>(m.bytes) < limits.least_bytes) return BetterLent::never;
   if (limits.most_spread == 0) return BetterLent::always;
   // Of values that are written anew in every run: what was measured with such loops.
-  constexpr double least_dense_bytes = 131072, most_dense_spread = 1.5, least_spread_bytes = 4 << 20;
+  constexpr double least_dense_bytes = 1310720, most_dense_spread = 1.5, least_spread_bytes = 4 << 20;
   // A line that both ends want costs what packing and unpacking so many bytes do.
   constexpr double bytes_for_a_contested_line = 700;
   constexpr std::int64_t most_walked = std::int64_t{1} << 16;
@@ -102,6 +102,8 @@ std::optional<OutgoingLoan> OutgoingLoan::of(const Statement& statement, const S
 
 void OutgoingLoan::look_at(const std::vector<BoundMemory>& memory, const transport::Transport& transport) {
   taken_back_ = runs_to_pack_ = 0;
+  is_changing_ =
+      std::ranges::any_of(buffers_, [&](int b) { return !memory[static_cast<std::size_t>(b)].is_seldom_written; });
   is_possible_ = std::ranges::all_of(buffers_, [&](int b) {
     const BoundMemory& m = memory[static_cast<std::size_t>(b)];
     return (is_for_any_ || m.is_seldom_written) && transport.can_lend(m.base);
@@ -109,6 +111,7 @@ void OutgoingLoan::look_at(const std::vector<BoundMemory>& memory, const transpo
 }
 
 bool OutgoingLoan::lend(transport::Channel& channel, std::uint64_t seq, const std::vector<BoundMemory>& memory) {
+  if (is_changing_ && channel.is_far(seq)) return false;
   for (std::size_t k = 0; k < buffers_.size(); ++k) regions_[k] = memory[static_cast<std::size_t>(buffers_[k])].base;
   regions_.back() = description_;
   return channel.lend(seq, regions_);

@@ -34,7 +34,7 @@ struct LendingLimits {
 /// When a message of values that lie in buffers is better read there by its receiver than packed. Seldom written ones:
 /// when it is long, the cache lines that it lies on hold few other bytes, and hardly any of them is one that this rank
 /// writes meanwhile, since such lines go back and forth. Others: when the lines would have left its caches anyway, or
-/// are so many, and full, that their way back costs no more than packing.
+/// are so many, and full, that their way back from a near core costs no more than packing.
 enum class BetterLent : std::uint8_t { never, when_seldom_written, always };
 BetterLent better_lent(const Statement& statement, const Message& m, const WrittenLines& written,
                        const LendingLimits& limits);
@@ -51,7 +51,8 @@ class OutgoingLoan {
   bool is_possible() const { return is_possible_; }
   /// Whether to try it in this run.
   bool is_wanted() { return is_possible_ && (runs_to_pack_ == 0 || --runs_to_pack_ == 0); }
-  /// Lends message `seq`; false where that cannot be done, and it must be packed.
+  /// Lends message `seq`; false where that cannot be done, or costs more than packing: where lines that are written
+  /// often would have to come back from a far core.
   bool lend(transport::Channel& channel, std::uint64_t seq, const std::vector<BoundMemory>& memory);
   /// The message had to be taken back: where that goes on, it is packed at once for some runs.
   void note_taken_back() {
@@ -69,6 +70,7 @@ class OutgoingLoan {
   const std::byte* description_ = nullptr;
   bool is_for_any_ = false;  ///< buffers, also those that are written often
   bool is_possible_ = false;
+  bool is_changing_ = false;  ///< some of the buffers are written often
   unsigned taken_back_ = 0, runs_to_pack_ = 0;
 };
 

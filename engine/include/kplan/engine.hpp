@@ -89,9 +89,9 @@ enum class Written : std::uint8_t { often, seldom };
 /// Elements in memory that an engine has allocated: zeros at first, aligned to at least 64 bytes, in huge pages where
 /// the system has them for the asking. Messages that ranks of the same node send from it are not packed where that
 /// pays: the receiver takes them from there, in one pass, while run() or wait() of the sender lasts. What the program
-/// writes often has to come back to its core's cache then, and so only long messages (128 KiB and more) of elements
-/// side by side, or of more memory than caches hold, go that way; what it writes seldom, from KPLAN_LEND_BYTES on.
-/// Movable; may outlive its engine; belongs to the engine's thread.
+/// writes often has to come back to its core's cache then, and so only long messages (1.25 MiB and more) of elements
+/// side by side, or of more memory than caches hold, go that way, while the cores share a cache; what it writes seldom,
+/// from KPLAN_LEND_BYTES on. Movable; may outlive its engine; belongs to the engine's thread.
 template <class T>
 class SharedArray {
   static_assert(std::is_trivially_copyable_v<T>, "kplan: elements of plans are plain data");
