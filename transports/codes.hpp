@@ -22,7 +22,7 @@ inline constexpr const char* bad_start = "KP-E005";     ///< the variables of a 
 inline constexpr const char* bad_provider = "KP-E006";  ///< KPLAN_OFI_PROVIDER and the like, or what it comes to
 
 inline constexpr const char* bad_number =
-    "KP-E007";  ///< KPLAN_PIECE_BYTES or another variable of bytes is no such number
+    "KP-E007";  ///< KPLAN_PIECE_BYTES or another variable of bytes or nanoseconds is no such number
 
 inline constexpr const char* bad_collectives = "KP-E008";  ///< KPLAN_COLLECTIVES is none of its values
 

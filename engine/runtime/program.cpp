@@ -85,21 +85,18 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
   StatementProgram out;
   out.statement = s.statement;
   out.is_in_sender_order = s.is_in_sender_order;
-  for (std::size_t k = 0; k < s.sends.size(); ++k) {
-    OutgoingMessage& m = out.outgoing.emplace_back();
-    m.peer = s.sends[k].peer;
-    m.world_rank = s.world_rank_of(m.peer);
-    m.bytes = static_cast<std::size_t>(s.sends[k].bytes);
-    m.calls = ready(lowered.sends[k].calls);
-    m.in_place = lowered.sends[k].in_place;
-  }
-  for (std::size_t k = 0; k < s.receives.size(); ++k) {
-    IncomingMessage& m = out.incoming.emplace_back();
-    m.peer = s.receives[k].peer;
-    m.world_rank = s.world_rank_of(m.peer);
-    m.bytes = static_cast<std::size_t>(s.receives[k].bytes);
-    m.calls = ready(lowered.receives[k].calls);
-  }
+  const auto add = [&](auto& messages, const Message& message, std::vector<ReadyCall> calls) -> auto& {
+    auto& m = messages.emplace_back();
+    m.peer = message.peer;
+    m.world_rank = s.world_rank_of(message.peer);
+    m.bytes = static_cast<std::size_t>(message.bytes);
+    m.calls = std::move(calls);
+    return m;
+  };
+  for (std::size_t k = 0; k < s.sends.size(); ++k)
+    add(out.outgoing, s.sends[k], ready(lowered.sends[k].calls)).in_place = lowered.sends[k].in_place;
+  for (std::size_t k = 0; k < s.receives.size(); ++k)
+    add(out.incoming, s.receives[k], ready(lowered.receives[k].calls));
   if (!lowered.local.empty()) {
     out.staging = ready(lowered.staging);
     if (!out.staging.empty()) out.staged.resize(static_cast<std::size_t>(s.local_send[0].bytes));
