@@ -1,10 +1,9 @@
 // The main that mpirun starts: every process is one rank, and goes through all tests.
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
 
 #include "tests/programs/on_ranks.hpp"
+#include "tests/run_tests.hpp"
 
 namespace kplan::programs {
 namespace {
@@ -26,10 +25,7 @@ void on_ranks(const std::function<void(Engine&)>& program) {
 int main(int argc, char** argv) {
   using kplan::programs::world;
   world = kplan::transport::mpi_world();
-  Catch::Session session;
-  if (const int failed = session.applyCommandLine(argc, argv); failed != 0) return failed;
-  if (world->rank() != 0) session.configData().outputFilename = "/dev/null";  // one report is enough
-  const int failed = session.run();
+  const int failed = kplan::tests::run_tests(argc, argv, world->rank() == 0);
   world.reset();
   return failed;
 }

@@ -1,12 +1,11 @@
 // The conformance cases on the processes of MPI_COMM_WORLD, and the main that runs them: every process runs every case,
 // in the same order; a case for fewer ranks leaves the last processes waiting. After each, all learn whether one
 // failed.
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <stdexcept>
 
 #include "kplan/mpi.hpp"
+#include "tests/run_tests.hpp"
 #include "tests/transports/ranks.hpp"
 
 namespace kplan::tests {
@@ -52,13 +51,8 @@ int many_channels() { return 200; }
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  Catch::Session session;
-  int failed = session.applyCommandLine(argc, argv);
-  if (failed == 0) {
-    // One report is enough; what fails on another rank is on stderr, and fails everywhere.
-    if (kplan::tests::world_rank() != 0) session.configData().outputFilename = "/dev/null";
-    failed = session.run();
-  }
+  // What fails on another rank is on stderr, and fails everywhere.
+  int failed = kplan::tests::run_tests(argc, argv, kplan::tests::world_rank() == 0);
   MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   MPI_Finalize();
   return failed;

@@ -45,13 +45,14 @@ Told told_by(const Action& action) {
   return out;
 }
 
-/// The text with # for a time that a rank measured, if that is about the time-out.
+/// The text with # for a time that a rank measured, if that is about the time-out: it begins to measure a moment after
+/// it has set its deadline.
 std::string without_measured_time(const std::string& text) {
   static const std::regex waited("waited ([0-9]+\\.[0-9]{6}) s");
   std::smatch match;
   if (!std::regex_search(text, match, waited)) return text;
   const double seconds = std::stod(match[1]);
-  if (seconds < timeout_seconds || seconds > timeout_seconds + 1) return text;
+  if (seconds < timeout_seconds - 0.05 || seconds > timeout_seconds + 1) return text;
   return match.prefix().str() + "waited # s" + match.suffix().str();
 }
 
