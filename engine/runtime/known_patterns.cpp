@@ -10,6 +10,12 @@ constexpr std::int64_t most_elements = std::int64_t{1} << 22;
 
 }  // namespace
 
+[[gnu::hot]] std::size_t KnownPatterns::KeyHash::operator()(const Key& key) const {
+  std::uint64_t out = 0;
+  for (const std::uint64_t word : key) out = mixed(out, word);
+  return out;
+}
+
 KnownPatterns::KnownPatterns(const PlanModel& plan, const Statement& s) {
   const VaryingNames names = varying_names(plan, s);
   can_be_kept_ = !is_told(infer_knowledge(plan, s)) && names.buffers.empty();

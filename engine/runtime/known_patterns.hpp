@@ -1,8 +1,8 @@
 #pragma once
 // Varying patterns that both ends work out from parameters alone, remembered by the values of these parameters.
 
-#include <map>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/runtime/program.hpp"
@@ -28,10 +28,15 @@ class KnownPatterns {
   FoundPattern* keep(FoundPattern& found);
 
  private:
+  using Key = std::vector<std::uint64_t>;
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const;
+  };
+
   bool can_be_kept_ = false;
-  std::vector<int> parameters_;     ///< that decide the pattern
-  std::vector<std::uint64_t> key_;  ///< their values at the last recall()
-  std::map<std::vector<std::uint64_t>, FoundPattern> patterns_;
+  std::vector<int> parameters_;  ///< that decide the pattern
+  Key key_;                      ///< their values at the last recall()
+  std::unordered_map<Key, FoundPattern, KeyHash> patterns_;
   std::int64_t elements_ = 0;
 };
 

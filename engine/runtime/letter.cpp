@@ -24,7 +24,7 @@ void fail_damaged_letter() {
 
 [[gnu::hot]] LetterHead head_of(std::span<const std::byte> letter) {
   const auto head = front_of<LetterHead>(letter);
-  if (head.kind > LetterKind::rows) fail_damaged_letter();
+  if (head.kind > LetterKind::head) fail_damaged_letter();
   return head;
 }
 

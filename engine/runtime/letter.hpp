@@ -13,12 +13,16 @@ enum class LetterKind : std::uint64_t {
   pattern,  ///< of the general way: a PatternHeader, perhaps a notice, perhaps the message
   failure,  ///< what has failed at the sender
   rows,     ///< row_letters.hpp
+  head,     ///< nothing else: for its hash
 };
 
 struct LetterHead {
   LetterKind kind = LetterKind::pattern;
   std::uint64_t uniform_hash = 0;  ///< of the varying values that must be the same on all ranks
 };
+
+/// Whether a letter of a pull asks for values.
+inline bool asks(const LetterHead& head) { return head.kind == LetterKind::pattern || head.kind == LetterKind::rows; }
 
 constexpr std::size_t letter_alignment_bytes = 16;  ///< of what follows the head and of messages in letters
 

@@ -37,6 +37,7 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
                                                     program_.bound, static_cast<std::size_t>(s.statement), *transport_,
                                                     Clock::now() + timeout_, std::move(program_.statements[k].rows))
                                               : nullptr);
+    has_varying_ = has_varying_ || varying_.back();
   }
 }
 
@@ -113,7 +114,7 @@ void Runner::note_zero_divisor(int statement, const ReadyCall& call, bool is_val
 [[gnu::hot]] void Runner::begin(const std::vector<int>& phase) {
   for (const int number : phase) {
     const auto n = static_cast<std::size_t>(number);
-    if (varying_[n]) varying_[n]->begin(context());
+    if (varying_[n]) varying_[n]->begin(context(), std::exchange(compared_, {}));
     else begin_statement(number, program_.statements[n]);
   }
 }
@@ -360,7 +361,8 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
   for (const std::size_t b : varying_buffers_) program_.bound.state.contents[b] = memory_[b].base;
   is_started_ = true;
   may_wait_ = may_wait;
-  uniform_check_.begin(program_.bound);
+  compared_ = uniform_check_.due();
+  if (!compared_.empty() && !has_varying_) uniform_check_.begin(program_.bound, compared_);
   if (!program_.schedule.phases.empty()) begin(program_.schedule.phases[0]);
 }
 
@@ -373,6 +375,8 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
     }
     finish(program_.schedule.phases[k]);
   }
+  for (const auto& varying : varying_)
+    if (varying && !varying->differing().empty()) uniform_check_.begin(program_.bound, varying->differing());
   wait_until(
       0, [&] { return uniform_check_.is_complete(); }, [&] { return taking_part(uniform_check_.waits_for()); });
   if (const auto failure = uniform_check_.result()) failure_ = failure;

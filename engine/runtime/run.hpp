@@ -91,6 +91,8 @@ class Runner final : private FaultNotes {
   std::shared_ptr<transport::Transport> transport_;
   std::chrono::nanoseconds timeout_;
   UniformCheck uniform_check_;
+  bool has_varying_ = false;
+  std::span<const int> compared_;  ///< ranks with which the next varying statement compares uniform values
   std::vector<BoundMemory> memory_;
   std::vector<std::size_t> varying_buffers_;
   /// A message that is being sent in pieces.

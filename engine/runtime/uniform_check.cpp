@@ -19,20 +19,22 @@ UniformCheck::UniformCheck(const PlanModel& plan, transport::Transport& transpor
   std::ranges::sort(neighbours_);
   neighbours_.erase(std::unique(neighbours_.begin(), neighbours_.end()), neighbours_.end());
   mine_.resize(2 * parameters_.size());
-  for (const int rank : neighbours_) letters_.push_back({rank, std::as_bytes(std::span(mine_))});
 }
 
-[[gnu::hot]] void UniformCheck::compare(const BoundPlan& bound) {
+void UniformCheck::begin(const BoundPlan& bound, std::span<const int> neighbours) {
   std::uint64_t* to = mine_.data();
   for (const int p : parameters_) {
     const ScalarValue& value = bound.state.parameters[static_cast<std::size_t>(p)];
     *to++ = value.bits[0];
     *to++ = value.bits[1];
   }
-  exchange_->begin(letters_, neighbours_);
+  letters_.clear();
+  for (const int rank : neighbours) letters_.push_back({rank, std::as_bytes(std::span(mine_))});
+  exchange_->begin(letters_, neighbours);
+  is_comparing_ = true;
 }
 
-[[gnu::hot]] std::exception_ptr UniformCheck::compared() const {
+std::exception_ptr UniformCheck::compared() const {
   const std::size_t bytes = mine_.size() * sizeof mine_[0];
   for (const transport::ReceivedLetter& letter : exchange_->received()) {
     if (letter.bytes.size() != bytes)

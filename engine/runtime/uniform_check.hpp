@@ -1,9 +1,11 @@
 #pragma once
 // Uniform parameters that a program has set for the runs that follow: every rank compares its values with those of its
-// two neighbours in a ring, so that wherever two ranks differ, some two that are compared do.
+// two neighbours in a ring, so that wherever two ranks differ, some two that are compared do. Where a statement varies,
+// its letters carry a hash of the values, and only neighbours whose hashes differ compare them.
 
 #include <exception>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -20,13 +22,12 @@ class UniformCheck {
   /// Notes that such a parameter was set: the next run compares. All ranks set them before the same run.
   void note_set() { is_new_ = true; }
 
-  /// Begins the comparison if there is something new.
-  void begin(const BoundPlan& bound) {
-    is_comparing_ = is_new_ && exchange_;
-    is_new_ = false;
-    if (is_comparing_) [[unlikely]]
-      compare(bound);
+  /// With whom the run that begins is to compare: ranks, ascending; none if there is nothing new.
+  std::span<const int> due() {
+    return std::exchange(is_new_, false) && exchange_ ? std::span<const int>(neighbours_) : std::span<const int>();
   }
+  /// Begins the comparison with some of the neighbours, who compare with this rank.
+  void begin(const BoundPlan& bound, std::span<const int> neighbours);
   /// Whether it has ended.
   bool is_complete() { return !is_comparing_ || exchange_->is_complete(); }
   /// What it has found, once complete: KP-A002 or null.
@@ -34,7 +35,6 @@ class UniformCheck {
   std::vector<int> waits_for() const { return exchange_->waits_for(); }
 
  private:
-  void compare(const BoundPlan& bound);
   std::exception_ptr compared() const;
   std::exception_ptr difference(const transport::ReceivedLetter& letter) const;
 

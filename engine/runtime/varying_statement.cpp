@@ -58,7 +58,9 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
   return out;
 }
 
-[[gnu::hot]] void VaryingStatement::begin(const RunContext& context) {
+[[gnu::hot]] void VaryingStatement::begin(const RunContext& context, std::span<const int> compared) {
+  compared_ = compared;
+  differing_.clear();
   failure_ = nullptr;
   draft_.reset();
   now_ = &found_;
@@ -206,6 +208,7 @@ void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Le
 
 /// Begins the exchange in which nobody knows who sends to it.
 [[gnu::hot]] void VaryingStatement::begin_first() {
+  if (!compared_.empty()) send_heads();
   if (told_.empty()) return first_->begin(outgoing_);
   const std::size_t letters = outgoing_.size();
   for (const int rank : told_) {
@@ -213,6 +216,14 @@ void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Le
     if (std::ranges::find(known, rank, &transport::OutgoingLetter::to) == known.end()) outgoing_.push_back({rank, {}});
   }
   first_->begin(outgoing_, told_);
+}
+
+[[gnu::hot]] void VaryingStatement::send_heads() {
+  head_ = {LetterKind::head, uniform_hash_};
+  const std::span<const std::byte> letter = std::as_bytes(std::span(&head_, 1));
+  for (const int rank : compared_)
+    if (std::ranges::find(outgoing_, rank, &transport::OutgoingLetter::to) == outgoing_.end())
+      outgoing_.push_back({rank, letter});
 }
 
 [[gnu::hot]] bool VaryingStatement::advance(const RunContext& context) {
@@ -233,9 +244,17 @@ void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Le
   return true;
 }
 
+[[gnu::hot]] void VaryingStatement::compare_hashes() {
+  for (const transport::ReceivedLetter& letter : first_->received()) {
+    if (letter.bytes.empty() || head_of(letter.bytes).uniform_hash == uniform_hash_) continue;
+    if (std::ranges::find(compared_, letter.from) != compared_.end()) differing_.push_back(letter.from);
+  }
+}
+
 [[gnu::hot]] void VaryingStatement::take_first(const RunContext& context) {
   try {
     came_.clear();
+    if (!compared_.empty()) compare_hashes();
     for (const transport::ReceivedLetter& letter : first_->received()) {
       if (letter.bytes.empty()) continue;  // there is nothing for this rank
       const LetterHead head = head_of(letter.bytes);
@@ -249,6 +268,7 @@ void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Le
                                                "and rank {}; set them alike on all ranks",
                                                context.bound.model->name, statement_.name, std::min(rank_, letter.from),
                                                std::max(rank_, letter.from)));
+      if (head.kind == LetterKind::head) continue;
       if (head.kind == LetterKind::rows) {
         if (!rows_) fail_damaged_letter();
         came_.push_back({rows_->bound().number_of(letter.from), letter.bytes});
@@ -321,7 +341,7 @@ void VaryingStatement::go_general_way(const RunContext& context) {
   letters_.clear();
   std::vector<std::int64_t> requesters;
   for (const transport::ReceivedLetter& letter : first_->received())
-    if (!letter.bytes.empty() && head_of(letter.bytes).kind != LetterKind::failure) requesters.push_back(letter.from);
+    if (!letter.bytes.empty() && asks(head_of(letter.bytes))) requesters.push_back(letter.from);
   try {
     if (failure_) std::rethrow_exception(failure_);
     if (is_by_rows_) {

@@ -5,9 +5,11 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/runtime/known_patterns.hpp"
+#include "engine/runtime/letter.hpp"
 #include "engine/runtime/row_statement.hpp"
 #include "kplan/transport.hpp"
 
@@ -38,14 +40,17 @@ class VaryingStatement {
                    transport::Clock::time_point deadline, std::unique_ptr<RowStatement> rows);
 
   /// Works out what this rank knows alone and sends it. Errors are kept, and told to the others, so that nobody waits
-  /// for what never comes.
-  void begin(const RunContext& context);
+  /// for what never comes. `compared`: ranks, this one's peers in that too, that get a hash of the uniform values in
+  /// any case.
+  void begin(const RunContext& context, std::span<const int> compared);
   /// Moves it on; whether everything that apply() needs is here. All reads of buffers are done then, but for values
   /// that stay on this rank.
   bool advance(const RunContext& context);
   /// Applies what has come.
   void apply(const RunContext& context);
 
+  /// Those of the compared ranks whose uniform values differ from this one's, once advance() is done; ascending.
+  const std::vector<int>& differing() const { return differing_; }
   /// World ranks that it still waits for.
   std::vector<int> waits_for() const;
   /// What went wrong in this run, here or on a rank that told of it; null when nothing did.
@@ -75,6 +80,8 @@ class VaryingStatement {
   void begin_exchange(transport::SparseExchange& exchange, std::map<std::int64_t, Letter>& letters,
                       const std::vector<int>* sources);
   void begin_first();
+  void send_heads();
+  void compare_hashes();
   void compare_ends() const;
   void order_arrived();
   const Arrived* arrived_from(std::int64_t peer) const;
@@ -118,6 +125,9 @@ class VaryingStatement {
   std::vector<Letter> memories_;          ///< of letters, where the exchange has no room for them
   Letter own_answer_;                     ///< to rows that this rank has asked itself for
   std::uint64_t uniform_hash_ = 0;
+  std::span<const int> compared_;
+  std::vector<int> differing_;
+  LetterHead head_;  ///< what compared ranks get that get nothing else
   std::exception_ptr failure_;
 };
 

@@ -257,6 +257,43 @@ TEST_CASE("uniform values that differ between ranks at a run are an error that n
   });
 }
 
+TEST_CASE("ranks compare uniform values whether or not their varying statements have letters for each other") {
+  // Messages around the ring, away from it, none at all; a push and a pull whose rows are found anew.
+  const std::string statements[] = {"a[0:n]@(rank + 1) % size <<= b[0:n]@rank",
+                                    "a[0:n]@0 <<= b[0:n]@size / 2 where rank < n", "a[n]@0 <<= b[0]@rank where false",
+                                    "a[i % 8]@to[i] <<= b[i]@rank where i in range(n)",
+                                    "a[i]@rank <<= b[i]@to[i] where i in range(n)"};
+  for (const std::string& statement : statements) {
+    const Plan plan = Plan::parse(
+        R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying"}},
+    "buffers": {"a": {"type": "i64", "shape": [8]}, "b": {"type": "i64", "shape": [8]},
+                "to": {"type": "i64", "shape": [8], "scope": "private", "time": "varying"}},
+    "statements": [{"name": "s", "communicate": ")" +
+        statement + R"("}]})");
+    for (const int ranks : {2, 3, 5})
+      on_ranks(ranks, [&](Engine& engine) {
+        Executable e = engine.compile(plan, {{"n", 2}});
+        std::vector<std::int64_t> a(8), b(8, engine.rank()), to(8, (engine.rank() + 1) % engine.size());
+        e.bind("a", a);
+        e.bind("b", b);
+        e.bind("to", to);
+        for (int run = 0; run < 6; ++run) {
+          const bool is_wrong = run % 2 == 1;
+          e.set("n", run / 2 + (is_wrong && engine.rank() == 1 ? 2 : 1));
+          std::string message;
+          try {
+            e.run();
+          } catch (const PlanError& error) {
+            message = error.what();
+          }
+          const bool is_named = message.find("uniform parameter `n` was set to ") != std::string::npos;
+          claim(is_named == (is_wrong && engine.rank() <= 2), statement + ": " + message);
+          claim(is_wrong || message.empty(), statement + ": " + message);
+        }
+      });
+  }
+}
+
 TEST_CASE("a uniform parameter that only values use is compared where it is set") {
   const Plan plan = Plan::parse(
       R"({"kplan": 1, "name": "p", "parameters": {"factor": {"type": "f64", "time": "varying", "default": 1}},
