@@ -1,7 +1,10 @@
 #pragma once
 // What is under way on a transport and must be moved on by a rank that waits for something else.
 
+#include <memory>
 #include <vector>
+
+#include "kplan/transport.hpp"
 
 namespace kplan::transport {
 
@@ -15,6 +18,14 @@ class InFlight {
   ~InFlight() = default;
 };
 
+/// What an object that was destroyed has left to be sent.
+class Leftover {
+ public:
+  virtual ~Leftover() = default;
+  /// Sends as much as can be sent now; whether that was the rest.
+  virtual bool send() = 0;
+};
+
 /// What is in flight on a transport.
 class InFlightList {
  public:
@@ -22,8 +33,19 @@ class InFlightList {
   void remove(InFlight& exchange);
   void move_on();
 
+  /// Sends it as time goes by.
+  void adopt(std::unique_ptr<Leftover> leftover);
+  /// For when a transport ends: nothing will move on from now on. Sends what is left, of which what cannot be sent soon
+  /// is lost, and so is what is adopted later.
+  void end();
+
  private:
+  void send_leftovers();
+  void settle();
+
   std::vector<InFlight*> exchanges_;
+  std::vector<std::unique_ptr<Leftover>> leftovers_;
+  bool has_ended_ = false;
 };
 
 }  // namespace kplan::transport

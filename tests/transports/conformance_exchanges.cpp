@@ -62,6 +62,27 @@ TEST_CASE("a sender may be hundreds of exchanges ahead of receivers that know it
   }
 }
 
+TEST_CASE("letters to receivers that know of them come also when their sender has closed the object", "[conformance]") {
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [=](Transport& transport) {
+      auto own = std::make_unique<Correspondent>(transport);
+      const auto rounds = [&] {
+        for (unsigned round = 0; round < 20; ++round) {
+          Mail mail{round, {}};
+          for (int to = 1; to < ranks; ++to) mail.letters.push_back({0, to, round * 50});
+          own->begin(mail, Sources::known);
+          own->finish();
+        }
+        own.reset();
+      };
+      if (transport.rank() == 0) rounds();
+      meet(transport);
+      if (transport.rank() != 0) rounds();
+      // Rank 0 may have left by now.
+    });
+  }
+}
+
 TEST_CASE("a rank that has no part in an exchange of known sources may leave it out", "[conformance]") {
   for (const int ranks : {3, 5}) {
     on_ranks(ranks, [=](Transport& transport) {

@@ -55,6 +55,8 @@ class NodeTransport final : public Transport {
         is_oversubscribed_(transport::is_oversubscribed(neighbours_->count())),
         has_pipes_(are_all_near && base_->size() <= most_ranks_with_pipes) {}
 
+  ~NodeTransport() override { in_flight_->end(); }
+
   std::size_t piece_bytes(int peer) const override {
     return neighbours_->is_here(peer) ? piece_bytes_ : base_->piece_bytes(peer);
   }

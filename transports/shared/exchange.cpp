@@ -1,7 +1,8 @@
 // How it works: a letter that fits in a chunk and is the last from its sender is read where it lies, until the next
 // begin; others are put together in memory of their own. A rank that has begun exchange n + 1 has got what every other
 // one sent in n, and so all have begun n and handed back what they had of n - 1: two slots always do for letters that
-// fit. Only where receivers know their sources can a sender find both in use: then the letter waits as a copy.
+// fit. Only where receivers know their sources can a sender find both in use: then the letter waits as a copy, which is
+// sent even if the object is destroyed meanwhile.
 #include "transports/shared/exchange.hpp"
 
 #include <algorithm>
@@ -33,10 +34,58 @@ struct Incoming {
   bool has_ended = true;
 };
 
+/// Letters past the caches.
+struct NonTemporal {
+  std::size_t bytes;  ///< from so many on; 0: none
+
+  bool applies(Outgoing& to, Chunk& chunk, std::size_t letter_bytes) const {
+    return bytes > 0 && letter_bytes >= bytes &&
+           to.distance->is_far(to.pipe.is_worn(chunk) ? chunk.data() : nullptr, letter_bytes);
+  }
+};
+
+[[gnu::hot]] void put_in(Outgoing& to, Chunk& chunk, const std::byte* from, std::size_t bytes,
+                         NonTemporal non_temporal) {
+  if (bytes == 0 || from == chunk.data()) return;
+  if (non_temporal.applies(to, chunk, bytes)) copy_non_temporal(chunk.data(), from, bytes);
+  else std::memcpy(chunk.data(), from, bytes);
+}
+
+/// Sends the copies that wait; whether all have gone.
+bool send_waiting(Outgoing& o, NonTemporal non_temporal, LetterPool& pool) {
+  while (LetterPtr letter = o.waiting.pop()) {
+    Chunk* const chunk = o.pipe.free(letter->bytes);
+    if (!chunk) {
+      o.waiting.push_front(std::move(letter));
+      return false;
+    }
+    chunk->letter_bytes = letter->bytes;
+    chunk->bytes = static_cast<std::uint32_t>(letter->bytes);
+    put_in(o, *chunk, letter->data(), letter->bytes, non_temporal);
+    chunk->has_letter = chunk->is_last = 1;
+    o.pipe.put();
+    pool.give(std::move(letter));
+  }
+  return true;
+}
+
+/// The copies for one rank that wait when an exchange is destroyed.
+class WaitingCopies final : public Leftover {
+ public:
+  WaitingCopies(Outgoing outgoing, NonTemporal non_temporal)
+      : outgoing_(std::move(outgoing)), non_temporal_(non_temporal) {}
+  bool send() override { return send_waiting(outgoing_, non_temporal_, pool_); }
+
+ private:
+  Outgoing outgoing_;
+  NonTemporal non_temporal_;
+  LetterPool pool_;
+};
+
 class SharedExchange final : public SparseExchange, private InFlight {
  public:
   SharedExchange(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight);
-  ~SharedExchange() override { in_flight_->remove(*this); }
+  ~SharedExchange() override;
 
   std::byte* room(int to, std::size_t bytes) override;
   void begin(std::span<const OutgoingLetter> letters) override;
@@ -48,13 +97,7 @@ class SharedExchange final : public SparseExchange, private InFlight {
  private:
   void start(std::span<const OutgoingLetter> letters);
   void keep_own(const OutgoingLetter& letter);
-  bool is_non_temporal(Outgoing& to, Chunk& chunk, std::size_t bytes) const {
-    return non_temporal_bytes_ > 0 && bytes >= non_temporal_bytes_ &&
-           to.distance->is_far(to.pipe.is_worn(chunk) ? chunk.data() : nullptr, bytes);
-  }
-  void put_in(Outgoing& to, Chunk& chunk, const std::byte* from, std::size_t bytes) const;
   void push(Outgoing& to);
-  bool push_waiting(Outgoing& to);
   void pull(int from);
   bool take(int from, Chunk& chunk);
   void move();
@@ -64,7 +107,8 @@ class SharedExchange final : public SparseExchange, private InFlight {
   Outgoing& outgoing(int rank) { return outgoing_[static_cast<std::size_t>(rank)]; }
 
   int rank_;
-  std::size_t chunk_bytes_, non_temporal_bytes_;
+  std::size_t chunk_bytes_;
+  NonTemporal non_temporal_;
   std::shared_ptr<InFlightList> in_flight_;
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
@@ -79,11 +123,17 @@ class SharedExchange final : public SparseExchange, private InFlight {
 SharedExchange::SharedExchange(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight)
     : rank_(rank),
       chunk_bytes_(pipes.chunk_bytes),
-      non_temporal_bytes_(pipes.non_temporal_bytes),
+      non_temporal_{pipes.non_temporal_bytes},
       in_flight_(std::move(in_flight)) {
   for (std::size_t r = 0; r < pipes.outgoing.size(); ++r)
     outgoing_.emplace_back(PipeSender(std::move(pipes.outgoing[r]), chunk_bytes_), std::move(pipes.distances[r]));
   for (PipeMemory& p : pipes.incoming) incoming_.emplace_back(PipeReceiver(std::move(p), chunk_bytes_));
+}
+
+SharedExchange::~SharedExchange() {
+  in_flight_->remove(*this);
+  for (Outgoing& o : outgoing_)
+    if (!o.waiting.is_empty()) in_flight_->adopt(std::make_unique<WaitingCopies>(std::move(o), non_temporal_));
 }
 
 [[gnu::hot]] std::byte* SharedExchange::room(int to, std::size_t bytes) {
@@ -91,7 +141,7 @@ SharedExchange::SharedExchange(int rank, Pipes pipes, std::shared_ptr<InFlightLi
   Outgoing& o = outgoing(to);
   if (!o.waiting.is_empty()) return nullptr;
   Chunk* const chunk = o.pipe.free(bytes);
-  return chunk && !is_non_temporal(o, *chunk, bytes) ? chunk->data() : nullptr;
+  return chunk && !non_temporal_.applies(o, *chunk, bytes) ? chunk->data() : nullptr;
 }
 
 [[gnu::hot]] void SharedExchange::begin(std::span<const OutgoingLetter> letters) {
@@ -142,33 +192,9 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
   kept_.push(std::move(copy));
 }
 
-[[gnu::hot]] void SharedExchange::put_in(Outgoing& to, Chunk& chunk, const std::byte* from, std::size_t bytes) const {
-  if (bytes == 0 || from == chunk.data()) return;
-  if (is_non_temporal(to, chunk, bytes)) copy_non_temporal(chunk.data(), from, bytes);
-  else std::memcpy(chunk.data(), from, bytes);
-}
-
-/// Sends the copies that wait; whether all have gone.
-bool SharedExchange::push_waiting(Outgoing& o) {
-  while (LetterPtr letter = o.waiting.pop()) {
-    Chunk* const chunk = o.pipe.free(letter->bytes);
-    if (!chunk) {
-      o.waiting.push_front(std::move(letter));
-      return false;
-    }
-    chunk->letter_bytes = letter->bytes;
-    chunk->bytes = static_cast<std::uint32_t>(letter->bytes);
-    put_in(o, *chunk, letter->data(), letter->bytes);
-    chunk->has_letter = chunk->is_last = 1;
-    o.pipe.put();
-    pool_.give(std::move(letter));
-  }
-  return true;
-}
-
 /// Sends as much as there is room for.
 [[gnu::hot]] void SharedExchange::push(Outgoing& o) {
-  bool can_put = push_waiting(o);
+  bool can_put = send_waiting(o, non_temporal_, pool_);
   while (!o.is_done) {
     const std::size_t count = o.next < o.end ? std::min(chunk_bytes_, letters_[o.next].bytes.size() - o.sent_bytes) : 0;
     Chunk* const chunk = can_put ? o.pipe.free(count) : nullptr;
@@ -190,7 +216,7 @@ bool SharedExchange::push_waiting(Outgoing& o) {
       const std::span<const std::byte> bytes = letters_[o.next].bytes;
       const std::byte* const from = bytes.data() + o.sent_bytes;
       chunk->letter_bytes = bytes.size();
-      put_in(o, *chunk, from, count);
+      put_in(o, *chunk, from, count, non_temporal_);
       o.sent_bytes += count;
       if (o.sent_bytes == bytes.size()) {
         o.sent_bytes = 0;
