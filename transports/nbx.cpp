@@ -58,6 +58,9 @@ void Nbx::start(std::span<const OutgoingLetter> letters) {
   is_in_barrier_ = false;
   is_complete_ = false;
   in_flight_->add(*this);
+  if (knows_sources_)
+    for (const int source : outstanding_)
+      if (source != mail_->rank()) mail_->expect(source);
   for (const OutgoingLetter& letter : letters) {
     if (letter.to != mail_->rank()) {
       mail_->send(letter, kind());

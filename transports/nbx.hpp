@@ -31,6 +31,9 @@ class Mail {
   virtual void clear() = 0;
   /// Sends a letter to another rank; its bytes stay.
   virtual void send(const OutgoingLetter& letter, LetterKind kind) = 0;
+  /// Another rank, which this one knows of, sends a letter of the kind `expected`: it may be received before it is
+  /// matched.
+  virtual void expect(int /*source*/) {}
   /// Takes a letter of the own rank.
   virtual void keep(std::span<const std::byte> bytes) = 0;
   /// Whether all that was sent to ranks that did not know of it has been matched there, and the rest has left.

@@ -20,19 +20,8 @@
 namespace kplan::transport::mpi_backend {
 namespace {
 
-bool is_complete(World& world, MPI_Request* request) {
-  int is_done = 0;
-  check(MPI_Test(request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
-  if (is_done == 0) world.note_driven();
-  return is_done != 0;
-}
-
 std::size_t parts_of(const ChannelSpec& spec, std::size_t part_bytes) {
   return (spec.capacity_bytes + part_bytes - 1) / part_bytes;
-}
-
-void free_request(MPI_Request* request) {
-  if (*request != MPI_REQUEST_NULL) check(MPI_Request_free(request), "MPI_Request_free");
 }
 
 /// Messages that MPI buffers are sent by Isend, which is done with the smallest at once, where a persistent request

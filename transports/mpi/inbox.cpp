@@ -1,11 +1,13 @@
 // How it works: a letter is matched by a probe that takes it off MPI's queue, which tells its size; the receive that
 // follows gets memory of that size. Small letters have come by then, large ones are on their way from memory to memory.
-// MPI matches those of one sender in the order in which they were sent.
+// MPI matches those of one sender in the order in which they were sent, and so also the two parts of a longer letter
+// that is expected: the next receive of a first part begins when the letter before has come.
 #include "transports/mpi/inbox.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 #include "transports/mpi/message_type.hpp"
 
@@ -14,7 +16,8 @@ namespace kplan::transport::mpi_backend {
 void Inbox::clear() {
   assert(!is_arriving());
   received_.clear();
-  for (Incoming& incoming : incoming_) pool_.give(std::move(incoming.letter));
+  for (Incoming& incoming : incoming_)
+    if (incoming.letter) pool_.give(std::move(incoming.letter));
   incoming_.clear();
 }
 
@@ -22,25 +25,75 @@ void Inbox::take_own(std::span<const std::byte> bytes) {
   LetterPtr letter = pool_.take(bytes.size());
   if (!bytes.empty()) std::memcpy(letter->data(), bytes.data(), bytes.size());
   letter->from = world_->rank();
-  received_.push_back(letter->view());
-  incoming_.push_back({std::move(letter), MPI_REQUEST_NULL});
+  const ReceivedLetter view = letter->view();
+  received_.push_back(view);
+  incoming_.push_back({std::move(letter), view});
 }
 
-bool Inbox::match(int source, int tag) {
+bool Inbox::match(int source, int tag) { return match_after(nullptr, source, tag); }
+
+void Inbox::expect(int source, int tag) {
+  Source& s = sources_[source];
+  if (s.request == MPI_REQUEST_NULL) {
+    const std::size_t bytes = first_bytes(world_->limits());
+    s.memory = SlotMemory(bytes, 1);
+    check(MPI_Recv_init(s.memory.slot(0), static_cast<int>(bytes), MPI_BYTE, source, tag, world_->comm(), &s.request),
+          "MPI_Recv_init");
+  }
+  check(MPI_Start(&s.request), "MPI_Start");
+  s.is_under_way = true;
+}
+
+bool Inbox::match_expected(int source, int tag) {
+  Source& s = sources_[source];
+  if (s.is_under_way) {
+    int has_come = 0, count = 0;
+    MPI_Status status;
+    check(MPI_Test(&s.request, &has_come, &status), "MPI_Test");
+    if (has_come == 0) {
+      world_->note_driven();
+      return false;
+    }
+    s.is_under_way = false;
+    check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
+    const auto bytes = static_cast<std::size_t>(count);
+    s.has_rest = bytes == first_bytes(world_->limits());
+    if (!s.has_rest) {
+      const ReceivedLetter view{source, {s.memory.slot(0), bytes}};
+      received_.push_back(view);
+      incoming_.push_back({nullptr, view});
+      return true;
+    }
+  }
+  s.has_rest = !match_after(&s, source, tag);
+  return !s.has_rest;
+}
+
+/// Takes what is there, as all of a letter or behind its first bytes.
+bool Inbox::match_after(const Source* first, int source, int tag) {
   int is_there = 0;
   MPI_Message matched = MPI_MESSAGE_NULL;
   MPI_Status status;
   check(MPI_Improbe(source, tag, world_->comm(), &is_there, &matched, &status), "MPI_Improbe");
-  if (is_there == 0) return false;
-  MPI_Count bytes = 0;
-  check(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
-  incoming_.push_back({pool_.take(static_cast<std::size_t>(bytes)), MPI_REQUEST_NULL});
+  if (is_there == 0) {
+    world_->note_driven();
+    return false;
+  }
+  MPI_Count rest = 0;
+  check(MPI_Get_elements_x(&status, MPI_BYTE, &rest), "MPI_Get_elements_x");
+  const auto rest_bytes = static_cast<std::size_t>(rest);
+  const std::size_t bytes_before = first ? first_bytes(world_->limits()) : 0;
+  LetterPtr letter = pool_.take(bytes_before + rest_bytes);
+  letter->from = status.MPI_SOURCE;
+  if (first) std::memcpy(letter->data(), first->memory.slot(0), bytes_before);
+  const ReceivedLetter view = letter->view();
+  incoming_.push_back({std::move(letter), view});
   arriving_.push_back(incoming_.size() - 1);
   Incoming& incoming = incoming_.back();
-  incoming.letter->from = status.MPI_SOURCE;
-  const MessageType message(incoming.letter->bytes, world_->limits().max_count);
-  check(MPI_Imrecv(incoming.letter->data(), message.count(), message.type(), &matched, &incoming.request),
-        "MPI_Imrecv");
+  const MessageType message(rest_bytes, world_->limits().max_count);
+  check(
+      MPI_Imrecv(incoming.letter->data() + bytes_before, message.count(), message.type(), &matched, &incoming.request),
+      "MPI_Imrecv");
   return true;
 }
 
@@ -48,20 +101,20 @@ void Inbox::finish() {
   std::erase_if(arriving_, [this](std::size_t place) {
     int is_done = 0;
     check(MPI_Test(&incoming_[place].request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
-    if (is_done != 0) received_.push_back(incoming_[place].letter->view());
+    if (is_done != 0) received_.push_back(incoming_[place].view);
     return is_done != 0;
   });
 }
 
 std::vector<int> Inbox::arriving_from() const {
   std::vector<int> ranks;
-  for (const std::size_t place : arriving_) ranks.push_back(incoming_[place].letter->from);
+  for (const std::size_t place : arriving_) ranks.push_back(incoming_[place].view.from);
   return ranks;
 }
 
 void Inbox::order() {
   received_.clear();  // a large letter may have come later than a smaller one behind it
-  for (const Incoming& incoming : incoming_) received_.push_back(incoming.letter->view());
+  for (const Incoming& incoming : incoming_) received_.push_back(incoming.view);
   order_by_sender(received_);
 }
 
@@ -69,10 +122,24 @@ void Inbox::close() {
   finish();
   for (const std::size_t place : arriving_)
     world_->adopt({incoming_[place].request}, std::move(incoming_[place].letter->memory));
+  arriving_.clear();
+  for (auto& [rank, source] : sources_) {
+    if (source.is_under_way && !is_complete(*world_, &source.request)) {
+      check(MPI_Cancel(&source.request), "MPI_Cancel");
+      if (!is_complete(*world_, &source.request)) {
+        world_->adopt({std::exchange(source.request, MPI_REQUEST_NULL)}, std::move(source.memory));
+        continue;
+      }
+    }
+    source.is_under_way = false;
+    free_request(&source.request);
+  }
 }
 
 void Inbox::leak() {
-  for (Incoming& incoming : incoming_) incoming.letter->memory.leak();
+  for (Incoming& incoming : incoming_)
+    if (incoming.letter) incoming.letter->memory.leak();
+  for (auto& [rank, source] : sources_) source.memory.leak();
 }
 
 }  // namespace kplan::transport::mpi_backend

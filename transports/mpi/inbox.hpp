@@ -1,12 +1,21 @@
 #pragma once
-// The letters that come to a rank in one exchange after the other, from the moment when they are matched.
+// The letters that come to a rank in one exchange after the other, from the moment when they are matched; those from
+// sources that it knows, from before.
 
+#include <algorithm>
+#include <map>
 #include <vector>
 
 #include "transports/letter.hpp"
 #include "transports/mpi/world.hpp"
 
 namespace kplan::transport::mpi_backend {
+
+/// Letters to ranks that expect them go in two messages if they are longer: the first has so many bytes, for which a
+/// receive is under way when it comes, and which MPI need not ask the receiver for.
+constexpr std::size_t first_bytes(const Limits& limits) {
+  return std::min<std::size_t>(3968, static_cast<std::size_t>(limits.max_count));
+}
 
 class Inbox {
  public:
@@ -18,6 +27,10 @@ class Inbox {
   void take_own(std::span<const std::byte> bytes);
   /// Whether a letter was there, from `source` or from any rank; it is arriving then.
   bool match(int source, int tag);
+  /// Begins to receive a letter from a rank that sends one. The tag is always the same.
+  void expect(int source, int tag);
+  /// Whether it is there, or arriving.
+  bool match_expected(int source, int tag);
   /// Notes which letters have come since they were matched. Never blocks.
   void finish();
   bool is_arriving() const { return !arriving_.empty(); }
@@ -35,14 +48,23 @@ class Inbox {
 
  private:
   struct Incoming {
-    LetterPtr letter;
+    LetterPtr letter;  ///< null: it lies in a Source
+    ReceivedLetter view;
     MPI_Request request = MPI_REQUEST_NULL;
   };
+  /// What comes first from a rank that is known to send.
+  struct Source {
+    SlotMemory memory;
+    MPI_Request request = MPI_REQUEST_NULL;  ///< persistent
+    bool is_under_way = false, has_rest = false;
+  };
+  bool match_after(const Source* first, int source, int tag);
 
   World* world_;
   std::vector<Incoming> incoming_;     // in the order in which they were matched
   std::vector<std::size_t> arriving_;  // places in incoming_
   std::vector<ReceivedLetter> received_;
+  std::map<int, Source> sources_;
   LetterPool pool_;
 };
 

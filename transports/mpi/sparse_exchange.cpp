@@ -1,6 +1,6 @@
 // How it works: letters to ranks that do not know of them are synchronous sends, which are complete when their receiver
-// has matched them; where receivers know their sources, plain ones. The tag tells the kinds of letters apart, and MPI
-// keeps those of one sender and tag in order.
+// has matched them; where receivers know their sources, plain ones, of which the first bytes are expected by a receive.
+// The tag tells the kinds of letters apart, and MPI keeps those of one sender and tag in order.
 #include "transports/mpi/sparse_exchange.hpp"
 
 #include <utility>
@@ -32,7 +32,9 @@ class MpiMail final : public Mail, private RequestHolder {
   void send(const OutgoingLetter& letter, LetterKind kind) override;
   void keep(std::span<const std::byte> bytes) override { inbox_.take_own(bytes); }
   bool are_taken() override;
+  void expect(int source) override { inbox_.expect(source, tag(LetterKind::expected)); }
   bool match(int source, LetterKind kind) override {
+    if (kind == LetterKind::expected) return inbox_.match_expected(source, tag(kind));
     return inbox_.match(source == any_rank ? MPI_ANY_SOURCE : source, tag(kind));
   }
   bool have_come() override;
@@ -43,6 +45,7 @@ class MpiMail final : public Mail, private RequestHolder {
   void name_awaited(std::vector<int>& ranks) const override;
 
  private:
+  void send(int to, std::span<const std::byte> bytes, LetterKind kind);
   int tag(LetterKind kind) const { return first_tag_ + exchange_tags::first_kind + static_cast<int>(kind); }
   void close() override;
 
@@ -51,6 +54,7 @@ class MpiMail final : public Mail, private RequestHolder {
   Barrier barrier_;
   Inbox inbox_;
   bool is_in_exchange_ = false;
+  bool are_sent_ = true;  // sends_
   std::vector<MPI_Request> sends_;
   std::vector<int> receivers_;  // of sends_
 };
@@ -64,24 +68,34 @@ void MpiMail::clear() {
   inbox_.clear();
   sends_.clear();
   receivers_.clear();
+  are_sent_ = true;
   is_in_exchange_ = true;
 }
 
 void MpiMail::send(const OutgoingLetter& letter, LetterKind kind) {
+  const std::size_t first = first_bytes(world_->limits());
+  if (kind != LetterKind::expected || letter.bytes.size() < first) return send(letter.to, letter.bytes, kind);
+  send(letter.to, letter.bytes.first(first), kind);
+  send(letter.to, letter.bytes.subspan(first), kind);
+}
+
+void MpiMail::send(int to, std::span<const std::byte> bytes, LetterKind kind) {
   const auto send = kind == LetterKind::expected ? MPI_Isend : MPI_Issend;
-  const MessageType message(letter.bytes.size(), world_->limits().max_count);
-  receivers_.push_back(letter.to);
+  const MessageType message(bytes.size(), world_->limits().max_count);
+  receivers_.push_back(to);
   sends_.push_back(MPI_REQUEST_NULL);
-  check(
-      send(letter.bytes.data(), message.count(), message.type(), letter.to, tag(kind), world_->comm(), &sends_.back()),
-      "MPI_Issend");
+  check(send(bytes.data(), message.count(), message.type(), to, tag(kind), world_->comm(), &sends_.back()),
+        "MPI_Issend");
+  are_sent_ = false;
 }
 
 bool MpiMail::are_taken() {
+  if (are_sent_) return true;
   int are_sent = 0;
   check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &are_sent, MPI_STATUSES_IGNORE), "MPI_Testall");
   world_->note_driven();
-  return are_sent != 0;
+  are_sent_ = are_sent != 0;
+  return are_sent_;
 }
 
 bool MpiMail::have_come() {

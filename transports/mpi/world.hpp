@@ -106,4 +106,17 @@ class World {
   std::vector<Orphan> orphans_;
 };
 
+/// Whether the request has ended. Drives MPI if not.
+inline bool is_complete(World& world, MPI_Request* request) {
+  int is_done = 0;
+  check(MPI_Test(request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
+  if (is_done == 0) world.note_driven();
+  return is_done != 0;
+}
+
+/// Frees a persistent request, if there is one.
+inline void free_request(MPI_Request* request) {
+  if (*request != MPI_REQUEST_NULL) check(MPI_Request_free(request), "MPI_Request_free");
+}
+
 }  // namespace kplan::transport::mpi_backend
