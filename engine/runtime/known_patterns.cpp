@@ -1,5 +1,6 @@
 #include "engine/runtime/known_patterns.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace kplan {
@@ -20,6 +21,9 @@ KnownPatterns::KnownPatterns(const PlanModel& plan, const Statement& s) {
   const VaryingNames names = varying_names(plan, s);
   can_be_kept_ = !is_told(infer_knowledge(plan, s)) && names.buffers.empty();
   parameters_.assign(names.parameters.begin(), names.parameters.end());
+  can_settle_ = can_be_kept_ && std::ranges::all_of(parameters_, [&](int p) {
+                  return plan.parameters[static_cast<std::size_t>(p)].is_uniform;
+                });
 }
 
 [[gnu::hot]] FoundPattern* KnownPatterns::recall(const RankState& state) {
@@ -36,6 +40,13 @@ KnownPatterns::KnownPatterns(const PlanModel& plan, const Statement& s) {
   for (std::optional<StatementProgram>* program : {&out.sending, &out.receiving})
     if (*program) (*program)->set_varying(state.parameters);
   return &out;
+}
+
+[[gnu::hot]] KnownPatterns::Standing KnownPatterns::meet() {
+  if (const auto known = standings_.find(key_); known != standings_.end()) return known->second;
+  if (standings_.size() >= most_patterns) standings_.clear();
+  standings_[key_] = Standing::was_met;
+  return Standing::is_new;
 }
 
 FoundPattern* KnownPatterns::keep(FoundPattern& found) {

@@ -1,6 +1,10 @@
 #pragma once
-// Varying patterns that both ends work out from parameters alone, remembered by the values of these parameters.
+// Varying patterns that both ends work out from parameters alone, remembered by the values of these parameters. Where
+// these are uniform, all ranks meet the same values in the same runs, so that they can agree, once for each, that a
+// pattern is right on all of them: from then on it is settled, and a rank that sends and one that receives need nobody
+// else to know of each other.
 
+#include <cstdint>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -27,17 +31,27 @@ class KnownPatterns {
   /// where it is not kept.
   FoundPattern* keep(FoundPattern& found);
 
+  /// Whether patterns can be settled.
+  bool can_settle() const { return can_settle_; }
+  enum class Standing : std::uint8_t { is_new, was_met, is_settled };
+  /// What the ranks know together of the values of the last recall(), which counts as one more meeting; the same on all
+  /// of them. For can_settle().
+  Standing meet();
+  /// All ranks have found the pattern of the last recall() right.
+  void settle() { standings_[key_] = Standing::is_settled; }
+
  private:
   using Key = std::vector<std::uint64_t>;
   struct KeyHash {
     std::size_t operator()(const Key& key) const;
   };
 
-  bool can_be_kept_ = false;
+  bool can_be_kept_ = false, can_settle_ = false;
   std::vector<int> parameters_;  ///< that decide the pattern
   Key key_;                      ///< their values at the last recall()
   std::unordered_map<Key, FoundPattern, KeyHash> patterns_;
   std::int64_t elements_ = 0;
+  std::unordered_map<Key, Standing, KeyHash> standings_;
 };
 
 }  // namespace kplan

@@ -37,8 +37,9 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
                                                     program_.bound, static_cast<std::size_t>(s.statement), *transport_,
                                                     Clock::now() + timeout_, std::move(program_.statements[k].rows))
                                               : nullptr);
-    has_varying_ = has_varying_ || varying_.back();
+    if (varying_.back()) (varying_.back()->can_settle() ? can_settle_ : carries_hashes_) = true;
   }
+  carries_hashes_ = carries_hashes_ && !can_settle_;
 }
 
 [[gnu::hot]] RunContext Runner::context() { return {program_.bound, memory_, program_.operators, *this}; }
@@ -304,8 +305,14 @@ std::vector<Runner::Wait> Runner::not_come(const StatementProgram& s) {
     }
     VaryingStatement& varying = *varying_[n];
     const RunContext run = context();
+    bool is_different = false;
     wait_until(
-        number, [&] { return varying.advance(run); }, [&] { return taking_part(varying.waits_for()); });
+        number, [&] { return varying.advance(run) || (is_different = finds_difference()); },
+        [&] { return taking_part(varying.waits_for()); });
+    if (is_different) {
+      break_off();
+      std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
     varying.apply(run);
     if (!failure_) failure_ = varying.failure();
   }
@@ -361,9 +368,18 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
   for (const std::size_t b : varying_buffers_) program_.bound.state.contents[b] = memory_[b].base;
   is_started_ = true;
   may_wait_ = may_wait;
-  compared_ = uniform_check_.due();
-  if (!compared_.empty() && !has_varying_) uniform_check_.begin(program_.bound, compared_);
+  const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
+  if (carries_hashes_) compared_ = compared;
+  else if (!compared.empty()) uniform_check_.begin(program_.bound, compared);
   if (!program_.schedule.phases.empty()) begin(program_.schedule.phases[0]);
+}
+
+/// Whether uniform values that were to be the same have been found to differ; that is what has failed then.
+[[gnu::hot]] bool Runner::finds_difference() {
+  if (!uniform_check_.is_comparing()) return false;
+  const std::exception_ptr failure = uniform_check_.look();
+  if (failure) failure_ = failure;
+  return failure != nullptr;
 }
 
 [[gnu::hot]] void Runner::wait() {
@@ -378,8 +394,8 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
   for (const auto& varying : varying_)
     if (varying && !varying->differing().empty()) uniform_check_.begin(program_.bound, varying->differing());
   wait_until(
-      0, [&] { return uniform_check_.is_complete(); }, [&] { return taking_part(uniform_check_.waits_for()); });
-  if (const auto failure = uniform_check_.result()) failure_ = failure;
+      0, [&] { return (is_broken_ = finds_difference()) || !uniform_check_.is_comparing(); },
+      [&] { return taking_part(uniform_check_.waits_for()); });
   is_started_ = false;
   ++run_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));

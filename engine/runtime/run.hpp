@@ -63,6 +63,7 @@ class Runner final : private FaultNotes {
   }
   void push_pieces();
   void collect_loans();
+  bool finds_difference();
   void break_off();
   bool take_arrived(StatementProgram& s);
   bool take(StatementProgram& s, IncomingMessage& m);
@@ -91,7 +92,8 @@ class Runner final : private FaultNotes {
   std::shared_ptr<transport::Transport> transport_;
   std::chrono::nanoseconds timeout_;
   UniformCheck uniform_check_;
-  bool has_varying_ = false;
+  bool can_settle_ = false;        ///< some statement's patterns
+  bool carries_hashes_ = false;    ///< letters of a varying statement do, in every run
   std::span<const int> compared_;  ///< ranks with which the next varying statement compares uniform values
   std::vector<BoundMemory> memory_;
   std::vector<std::size_t> varying_buffers_;

@@ -1,7 +1,7 @@
 #pragma once
 // Uniform parameters that a program has set for the runs that follow: every rank compares its values with those of its
 // two neighbours in a ring, so that wherever two ranks differ, some two that are compared do. Where a statement varies,
-// its letters carry a hash of the values, and only neighbours whose hashes differ compare them.
+// its letters may carry a hash of the values, and only neighbours whose hashes differ compare them.
 
 #include <exception>
 #include <memory>
@@ -22,16 +22,17 @@ class UniformCheck {
   /// Notes that such a parameter was set: the next run compares. All ranks set them before the same run.
   void note_set() { is_new_ = true; }
 
-  /// With whom the run that begins is to compare: ranks, ascending; none if there is nothing new.
-  std::span<const int> due() {
-    return std::exchange(is_new_, false) && exchange_ ? std::span<const int>(neighbours_) : std::span<const int>();
+  /// With whom the run that begins is to compare: ranks, ascending; none if there is nothing new, unless it `must`.
+  std::span<const int> due(bool must) {
+    const bool is_due = std::exchange(is_new_, false) || must;
+    return is_due && exchange_ ? std::span<const int>(neighbours_) : std::span<const int>();
   }
   /// Begins the comparison with some of the neighbours, who compare with this rank.
   void begin(const BoundPlan& bound, std::span<const int> neighbours);
-  /// Whether it has ended.
-  bool is_complete() { return !is_comparing_ || exchange_->is_complete(); }
-  /// What it has found, once complete: KP-A002 or null.
-  std::exception_ptr result() { return std::exchange(is_comparing_, false) ? compared() : nullptr; }
+  /// Whether it is under way.
+  bool is_comparing() const { return is_comparing_; }
+  /// What it has found so far: KP-A002 or null. It has ended then, or when all neighbours' values have come.
+  std::exception_ptr look();
   std::vector<int> waits_for() const { return exchange_->waits_for(); }
 
  private:

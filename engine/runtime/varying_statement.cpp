@@ -13,6 +13,13 @@
 #include "engine/runtime/letter.hpp"
 
 namespace kplan {
+namespace {
+
+/// Among so many ranks each is everyone's neighbour in the comparison of uniform values, so that to know sources spares
+/// nothing.
+constexpr int most_neighbours = 3;
+
+}  // namespace
 
 VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, transport::Transport& transport,
                                    transport::Clock::time_point deadline, std::unique_ptr<RowStatement> rows)
@@ -24,9 +31,10 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
       is_told_(is_told(infer_knowledge(*bound.model, statement_))),
       first_(transport.open_exchange(deadline)),
       rows_(std::move(rows)),
-      known_(*bound.model, statement_) {
+      known_(*bound.model, statement_),
+      can_settle_(known_.can_settle() && size_ > most_neighbours) {
   const PlanModel& plan = *bound.model;
-  if (is_pull_told()) second_ = transport.open_exchange(deadline);
+  if (is_pull_told() || can_settle_) second_ = transport.open_exchange(deadline);
   if (transport.tells_faster())
     for (int r = 0; r < size_; ++r)
       if (r != rank_) told_.push_back(r);
@@ -70,6 +78,7 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
   asked_.clear();
   is_by_rows_ = false;
   stage_ = Stage::asking;
+  standing_ = KnownPatterns::Standing::is_new;
   try {
     uniform_hash_ = hash_of_uniform(context.bound);
     outgoing_.clear();
@@ -77,7 +86,9 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
       found_.bound.reset();
       rows_->send(context.bound.state, context.memory, uniform_hash_, *first_, outgoing_);
     } else {
-      if (FoundPattern* const known = known_.recall(context.bound.state)) now_ = known, is_known_ = true;
+      FoundPattern* const known = known_.recall(context.bound.state);
+      if (can_settle_) standing_ = known_.meet();
+      if (known) now_ = known, is_known_ = true;
       else begin_draft(context);
       send_first(context);
     }
@@ -88,7 +99,9 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
     for (int r = 0; r < size_; ++r)
       if (r != rank_) letters_[r] = failure_letter(failure_);
   }
-  if ((rows_ || !is_told_) && !failure_) {
+  if (standing_ == KnownPatterns::Standing::is_settled) {
+    begin_settled();
+  } else if ((rows_ || !is_told_) && !failure_) {
     if (is_pull_told())
       for (const transport::OutgoingLetter& letter : outgoing_) asked_.push_back(letter.to);
     std::ranges::sort(asked_);
@@ -96,6 +109,17 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
   } else {
     begin_exchange(*first_, letters_, nullptr);
   }
+}
+
+/// Those that this rank receives from are known, and they know of it.
+[[gnu::hot]] void VaryingStatement::begin_settled() {
+  sources_.clear();
+  if (failure_) outgoing_.clear();
+  else
+    for (const Message& m : now_->schedule.receives)
+      if (m.element_count > 0) sources_.push_back(static_cast<int>(now_->schedule.world_rank_of(m.peer)));
+  std::ranges::sort(sources_);
+  first_->begin(outgoing_, sources_);
 }
 
 void VaryingStatement::begin_draft(const RunContext& context) {
@@ -157,6 +181,7 @@ void VaryingStatement::begin_draft(const RunContext& context) {
   StatementProgram& program = make_sending(context);
   for (std::size_t k = 0; k < program.outgoing.size(); ++k) {
     OutgoingMessage& m = program.outgoing[k];
+    if (now_->schedule.sends[k].element_count == 0) continue;
     PatternHeader header;
     header.head.uniform_hash = uniform_hash_;
     header.payload_offset_bytes = sizeof header;
@@ -218,6 +243,15 @@ void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Le
   first_->begin(outgoing_, told_);
 }
 
+/// A rank that has found something wrong tells all others so.
+void VaryingStatement::begin_settling() {
+  head_ = {LetterKind::head, uniform_hash_};
+  outgoing_.clear();
+  for (int r = 0; failure_ && r < size_; ++r)
+    if (r != rank_) outgoing_.push_back({r, std::as_bytes(std::span(&head_, 1))});
+  second_->begin(outgoing_);
+}
+
 [[gnu::hot]] void VaryingStatement::send_heads() {
   head_ = {LetterKind::head, uniform_hash_};
   const std::span<const std::byte> letter = std::as_bytes(std::span(&head_, 1));
@@ -231,10 +265,18 @@ void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Le
     if (!first_->is_complete()) return false;
     take_first(context);
     stage_ = Stage::done;
-    if (second_) {
+    if (is_pull_told()) {
       reply(context);
       stage_ = Stage::moving;
+    } else if (standing_ == KnownPatterns::Standing::was_met) {
+      begin_settling();
+      stage_ = Stage::settling;
     }
+  }
+  if (stage_ == Stage::settling) {
+    if (!second_->is_complete()) return false;
+    if (!failure_ && second_->received().empty()) known_.settle();
+    stage_ = Stage::done;
   }
   if (stage_ == Stage::moving) {
     if (!second_->is_complete()) return false;
@@ -462,7 +504,7 @@ void VaryingStatement::go_general_way(const RunContext& context) {
 
 std::vector<int> VaryingStatement::waits_for() const {
   if (stage_ == Stage::asking) return first_->waits_for();
-  return stage_ == Stage::moving ? second_->waits_for() : std::vector<int>{};
+  return stage_ == Stage::done ? std::vector<int>{} : second_->waits_for();
 }
 
 }  // namespace kplan

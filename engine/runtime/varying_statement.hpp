@@ -49,6 +49,9 @@ class VaryingStatement {
   /// Applies what has come.
   void apply(const RunContext& context);
 
+  /// Whether its runs may wait for certain ranks only, so that uniform values must be compared apart from its letters,
+  /// in every run.
+  bool can_settle() const { return can_settle_; }
   /// Those of the compared ranks whose uniform values differ from this one's, once advance() is done; ascending.
   const std::vector<int>& differing() const { return differing_; }
   /// World ranks that it still waits for.
@@ -58,7 +61,7 @@ class VaryingStatement {
 
  private:
   using Letter = std::vector<std::byte>;
-  enum class Stage { asking, moving, done };
+  enum class Stage { asking, moving, settling, done };
   struct Arrived;
 
   std::uint64_t hash_of_uniform(const BoundPlan& bound) const;
@@ -80,6 +83,8 @@ class VaryingStatement {
   void begin_exchange(transport::SparseExchange& exchange, std::map<std::int64_t, Letter>& letters,
                       const std::vector<int>* sources);
   void begin_first();
+  void begin_settled();
+  void begin_settling();
   void send_heads();
   void compare_hashes();
   void compare_ends() const;
@@ -96,11 +101,13 @@ class VaryingStatement {
   std::size_t number_;
   int rank_, size_;  ///< in the world
   bool is_told_;
-  std::unique_ptr<transport::SparseExchange> first_, second_;
+  std::unique_ptr<transport::SparseExchange> first_;
+  std::unique_ptr<transport::SparseExchange> second_;  ///< of values that were asked for, or to settle patterns
   std::vector<int> told_;  ///< all other ranks, where each is told in every exchange; empty where receivers find out
   std::unique_ptr<RowStatement> rows_;  ///< null where the statement goes the general way
 
   KnownPatterns known_;
+  bool can_settle_;  ///< patterns of known_; not among few ranks
   FoundPattern found_;  ///< at this run; kept until the next has its kernels: it keeps the code
 
   // Of the run in progress.
@@ -108,6 +115,8 @@ class VaryingStatement {
   std::optional<StatementDraft> draft_;
   FoundPattern* now_ = &found_;
   bool is_known_ = false;  ///< from an earlier run
+  KnownPatterns::Standing standing_ = KnownPatterns::Standing::is_new;
+  std::vector<int> sources_;
   std::map<std::int64_t, Letter> letters_;
   std::vector<transport::OutgoingLetter> outgoing_;
   /// What has come for this rank.

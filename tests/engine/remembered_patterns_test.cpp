@@ -25,61 +25,98 @@ Plan plane_plan() {
 }  // namespace
 
 TEST_CASE("runs with parameters met before move what these say, with the values of now") {
-  on_ranks(3, [](Engine& engine) {
-    Executable e = engine.compile(plane_plan(), {{"n", planes}, {"k", 0}, {"length", 1}, {"scale", 1.0}});
-    std::vector<double> u(7 * planes), got(7 * planes), expected(7 * planes);
-    e.bind("u", u);
-    e.bind("got", got);
-    const int from = (engine.rank() + engine.size() - 1) % engine.size();
-    for (int run = 0; run < 200; ++run) {
-      const std::int64_t k = run * 5 % planes, length = 1 + run / 7 % 7;
-      const double scale = 1 + run % 4;
-      for (std::size_t i = 0; i < u.size(); ++i) u[i] = 1000.0 * run + 100 * engine.rank() + static_cast<double>(i);
-      e.set("k", k);
-      e.set("length", length);
-      e.set("scale", scale);
-      e.run();
-      for (std::int64_t i = 7 * k; i < 7 * k + length; ++i)
-        expected[static_cast<std::size_t>(i)] = scale * (1000.0 * run + 100 * from + static_cast<double>(i));
-      claim(got == expected, "run " + std::to_string(run));
-    }
-  });
+  for (const int ranks : {2, 3, 5})
+    on_ranks(ranks, [](Engine& engine) {
+      Executable e = engine.compile(plane_plan(), {{"n", planes}, {"k", 0}, {"length", 1}, {"scale", 1.0}});
+      std::vector<double> u(7 * planes), got(7 * planes), expected(7 * planes);
+      e.bind("u", u);
+      e.bind("got", got);
+      const int from = (engine.rank() + engine.size() - 1) % engine.size();
+      for (int run = 0; run < 200; ++run) {
+        const std::int64_t k = run * 5 % planes, length = 1 + run / 7 % 7;
+        const double scale = 1 + run % 4;
+        for (std::size_t i = 0; i < u.size(); ++i) u[i] = 1000.0 * run + 100 * engine.rank() + static_cast<double>(i);
+        e.set("k", k);
+        e.set("length", length);
+        e.set("scale", scale);
+        e.run();
+        for (std::int64_t i = 7 * k; i < 7 * k + length; ++i)
+          expected[static_cast<std::size_t>(i)] = scale * (1000.0 * run + 100 * from + static_cast<double>(i));
+        claim(got == expected, "run " + std::to_string(run));
+      }
+    });
 }
 
 TEST_CASE("more patterns than are remembered, one after the other and again") {
-  on_ranks(2, [](Engine& engine) {
-    constexpr std::int64_t n = 1500;
-    Executable e = engine.compile(plane_plan(), {{"n", n}, {"k", 0}, {"length", 2}, {"scale", 1.0}});
-    std::vector<double> u(7 * n), got(7 * n);
-    e.bind("u", u);
-    e.bind("got", got);
-    for (int round = 1; round <= 2; ++round)
-      for (std::int64_t k = 0; k < n; ++k) {
-        const auto at = static_cast<std::size_t>(7 * k + 1);
-        u[at] = static_cast<double>(10 * round + engine.rank());
-        e.set("k", k);
-        e.run();
-        claim(got[at] == 10 * round + 1 - engine.rank(), "plane " + std::to_string(k));
-      }
-  });
+  for (const int ranks : {2, 4})
+    on_ranks(ranks, [](Engine& engine) {
+      constexpr std::int64_t n = 1500;
+      Executable e = engine.compile(plane_plan(), {{"n", n}, {"k", 0}, {"length", 2}, {"scale", 1.0}});
+      std::vector<double> u(7 * n), got(7 * n);
+      e.bind("u", u);
+      e.bind("got", got);
+      for (int round = 1; round <= 3; ++round)
+        for (std::int64_t k = 0; k < n; ++k) {
+          const auto at = static_cast<std::size_t>(7 * k + 1);
+          u[at] = static_cast<double>(10 * round + engine.rank());
+          e.set("k", k);
+          e.run();
+          const int from = (engine.rank() + engine.size() - 1) % engine.size();
+          claim(got[at] == 10 * round + from, "plane " + std::to_string(k));
+        }
+    });
 }
 
 TEST_CASE("a pattern that is wrong is wrong each time, and those before it stay right") {
-  on_ranks(2, [](Engine& engine) {
-    Executable e = engine.compile(plane_plan(), {{"n", planes}, {"k", 0}, {"length", 7}, {"scale", 1.0}});
-    std::vector<double> u(7 * planes, 1.0 + engine.rank()), got(7 * planes);
-    e.bind("u", u);
-    e.bind("got", got);
-    for (const std::int64_t k : {2, 6, 2, 6, 3}) {
-      e.set("k", k);
-      std::string message;
-      try {
-        e.run();
-      } catch (const PlanError& error) {
-        message = error.what();
+  for (const int ranks : {2, 5})
+    on_ranks(ranks, [](Engine& engine) {
+      Executable e = engine.compile(plane_plan(), {{"n", planes}, {"k", 0}, {"length", 7}, {"scale", 1.0}});
+      std::vector<double> u(7 * planes, 1.0 + engine.rank()), got(7 * planes);
+      e.bind("u", u);
+      e.bind("got", got);
+      const int from = (engine.rank() + engine.size() - 1) % engine.size();
+      for (const std::int64_t k : {2, 6, 2, 6, 2, 6, 2, 3}) {
+        e.set("k", k);
+        std::string message;
+        try {
+          e.run();
+        } catch (const PlanError& error) {
+          message = error.what();
+        }
+        if (k == 6) claim(message.find("index 6 is outside the 6") != std::string::npos, message);
+        else claim(message.empty() && got[static_cast<std::size_t>(7 * k)] == 1.0 + from, message);
       }
-      if (k == 6) claim(message.find("index 6 is outside the 6") != std::string::npos, message);
-      else claim(message.empty() && got[static_cast<std::size_t>(7 * k)] == 2.0 - engine.rank(), message);
-    }
-  });
+    });
+}
+
+TEST_CASE("what only one receiver finds wrong is found there each time, and by nobody else") {
+  // Rank 1 thinks that more comes than rank 0 sends, but where k is 2.
+  const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "claims",
+    "parameters": {"k": {"type": "i64", "time": "varying"}, "more": {"type": "i64", "scope": "private"}},
+    "buffers": {"u": {"type": "i64", "shape": [8]}, "got": {"type": "i64", "shape": [8]}},
+    "statements": [{"name": "part", "knowledge": "corresponding",
+                    "communicate": "got[j]@(rank + 1) % size <<= u[j]@rank where j in range(k == 2 ? k : k + more)"}]})json");
+  for (const int ranks : {2, 5})
+    on_ranks(ranks, [&](Engine& engine) {
+      Executable e = engine.compile(plan, {{"k", 2}, {"more", engine.rank() == 1 ? 1 : 0}});
+      std::vector<std::int64_t> u(8), got(8);
+      e.bind("u", u);
+      e.bind("got", got);
+      const int from = (engine.rank() + engine.size() - 1) % engine.size();
+      std::int64_t run = 0;
+      for (const std::int64_t k : {2, 3, 2, 3, 2, 3, 0, 2, 0, 3, 0, 3}) {
+        u[1] = ++run * 10 + engine.rank();
+        e.set("k", k);
+        std::string message;
+        try {
+          e.run();
+        } catch (const PlanError& error) {
+          message = error.what();
+        }
+        // Rank 2 is sent more than it expects.
+        const bool is_wrong = k != 2 && (engine.rank() == 1 || from == 1);
+        claim(is_wrong == (message.find("KP-A003") != std::string::npos) && (is_wrong || message.empty()), message);
+        claim(k == 0 || is_wrong || got[1] == run * 10 + from, "what came is wrong");
+      }
+    });
 }

@@ -157,7 +157,8 @@ class Executable {
   void bind_bytes(std::string_view buffer, std::span<std::byte> memory, Written written = Written::often);
 
   /// Sets a varying parameter for the runs that follow. Local. Uniform ones must be set alike on all ranks, before the
-  /// same run, which compares them between neighbours: it throws PlanError KP-A002 where two differ.
+  /// same run, which compares them between neighbours: it throws PlanError KP-A002 where two differ, and no run can
+  /// follow (KP-T011).
   void set(std::string_view parameter, const Value& value);
 
   /// Begins a run: packs and sends what the first statements send. Collective in the sense that every rank starts it;
