@@ -81,7 +81,7 @@ class OutgoingPieces {
   const ReadyCall* pack_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* slot);
 
  private:
-  Stores stores() { return may_be_far && channel->is_far(next_) ? Stores::non_temporal : Stores::cached; }
+  Stores stores() { return may_be_far && channel->goes_past_caches(next_) ? Stores::non_temporal : Stores::cached; }
 
   std::size_t bytes_, piece_bytes_;
   static constexpr unsigned most_vain_looks = 1400;  ///< about a millisecond

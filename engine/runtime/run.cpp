@@ -162,7 +162,7 @@ void Runner::begin_collective(int number, StatementProgram& s) {
       if (m.may_be_taken_back) note_lent(number, m);
       continue;
     }
-    if (m.may_be_far && m.channel->is_far(seq)) pack_for_far(number, m, slot);
+    if (m.may_be_far && m.channel->goes_past_caches(seq)) pack_for_far(number, m, slot);
     else if (!m.placement) pack(number, m, slot);
     m.channel->put(seq, m.bytes);
   }

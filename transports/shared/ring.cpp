@@ -6,6 +6,8 @@
 // over to all slots at the same message, one that comes to the first slot either way; until those before it are
 // released, the sender is at most the few ahead, so that no slot is met twice.
 //
+// Behind the counter of released messages the receiver says what it has measured in the last trial (store_trial.hpp).
+//
 // A lent message lies in the sender's own memory, whose names are in the slot. The sender may want it back (the
 // receiver does not come for it), or go (an exception, say). So the receiver marks such a message as taken before it
 // reads, the sender takes back only what is not taken, and one that closes waits for what is.
@@ -23,6 +25,7 @@
 #include "transports/ends.hpp"
 #include "transports/pause.hpp"
 #include "transports/shared/memory.hpp"
+#include "transports/shared/store_trial.hpp"
 
 namespace kplan::transport {
 namespace {
@@ -54,7 +57,7 @@ std::size_t slot_bytes(std::size_t capacity_bytes) {
   return (bytes + line_bytes - 1) / line_bytes * line_bytes;
 }
 
-/// The memory of one ring: a line for the counter and for whether the receiver is there, then the slots.
+/// The memory of one ring: a line for what the receiver says, then the slots.
 class Ring {
  public:
   Ring(RingMemory memory, const ChannelSpec& spec)
@@ -78,6 +81,11 @@ class Ring {
   Word& word(std::byte* slot) const { return *reinterpret_cast<Word*>(slot + slot_bytes_ - sizeof(Word)); }
   Word& released() const { return *reinterpret_cast<Word*>(memory_.base); }
   Word& is_receiver_closed() const { return *reinterpret_cast<Word*>(memory_.base + sizeof(Word)); }
+  Word& reading_times() const { return *reinterpret_cast<Word*>(memory_.base + 2 * sizeof(Word)); }
+  StoreTrial trial() const {
+    constexpr std::size_t fewest_bytes = 512;
+    return {grown_at_, slots_, slot_bytes_ >= fewest_bytes};
+  }
   std::size_t most_regions() const { return (slot_bytes_ - sizeof(Word) - names_at) / sizeof(RegionName); }
 
  private:
@@ -92,7 +100,10 @@ class Sender final : public SendingEnd {
  public:
   Sender(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,
          std::shared_ptr<Distance> distance)
-      : ring_(std::move(memory), spec), names_(std::move(names)), distance_(std::move(distance)) {}
+      : ring_(std::move(memory), spec),
+        names_(std::move(names)),
+        distance_(std::move(distance)),
+        trial_(ring_.trial()) {}
   ~Sender() override;
 
   [[gnu::hot]] std::byte* send_slot(std::uint64_t seq) override {
@@ -107,7 +118,23 @@ class Sender final : public SendingEnd {
     return distance_->is_far(ring_.is_worn(seq) ? ring_.slot(seq) : nullptr, ring_.bytes_of_a_slot());
   }
 
+  bool goes_past_caches(std::uint64_t seq) override {
+    if (!is_far(seq)) return false;
+    if (trial_.is_tried(seq)) [[unlikely]] {
+      if (trial_.is_first(seq)) times_.clear(), is_decided_ = false;
+      if ((is_timing_ = trial_.is_timed(seq))) begin_ = Clock::now();
+      return trial_.way(seq) == StoreTrial::Way::past_caches;
+    }
+    if (!is_decided_ && trial_.is_over(seq)) [[unlikely]] {
+      is_decided_ = true;
+      way_ = faster_way(times_.medians(), ring_.reading_times().load(std::memory_order_acquire));
+    }
+    return way_ == StoreTrial::Way::past_caches;
+  }
+
   [[gnu::hot]] void put(std::uint64_t seq, std::size_t) override {
+    if (std::exchange(is_timing_, false)) [[unlikely]]
+      times_.add(trial_.sample(seq), Clock::now() - begin_);
     if (lent_end_ == seq + 1) lent_end_ = lent_before_;  // it was lent, and came back
     publish(seq, Hold::packed);
   }
@@ -159,6 +186,11 @@ class Sender final : public SendingEnd {
   Ring ring_;
   std::shared_ptr<RegionNames> names_;
   std::shared_ptr<Distance> distance_;
+  StoreTrial trial_;
+  TrialTimes times_;  ///< of writing
+  Clock::time_point begin_;
+  StoreTrial::Way way_ = StoreTrial::Way::past_caches;
+  bool is_timing_ = false, is_decided_ = true;
   std::uint64_t put_ = 0;
   std::uint64_t lent_end_ = 0;     ///< one more than the last message that was lent
   std::uint64_t lent_before_ = 0;  ///< the same of the one before it
@@ -183,13 +215,17 @@ Sender::~Sender() {
 class Receiver final : public ReceivingEnd {
  public:
   Receiver(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names)
-      : ring_(std::move(memory), spec), names_(std::move(names)), peer_(spec.peer) {}
+      : ring_(std::move(memory), spec), names_(std::move(names)), peer_(spec.peer), trial_(ring_.trial()) {}
   ~Receiver() override { ring_.is_receiver_closed().store(1, std::memory_order_release); }
 
   [[gnu::hot]] const std::byte* arrived(std::uint64_t seq) override {
     std::byte* const slot = ring_.slot(seq);
     std::uint64_t word = ring_.word(slot).load(std::memory_order_acquire);
-    if (word == word_of(seq, Hold::packed)) return slot;
+    if (word == word_of(seq, Hold::packed)) {
+      if (trial_.is_tried(seq)) [[unlikely]]
+        begin_time(seq);
+      return slot;
+    }
     const bool is_taken =
         word == word_of(seq, Hold::taken) ||
         (word == word_of(seq, Hold::lent) &&
@@ -212,9 +248,23 @@ class Receiver final : public ReceivingEnd {
     ring_.word(ring_.slot(seq)).store(word_of(seq, Hold::returned), std::memory_order_release);
   }
 
-  [[gnu::hot]] void release(std::uint64_t seq) override { ring_.released().store(seq + 1, std::memory_order_release); }
+  [[gnu::hot]] void release(std::uint64_t seq) override {
+    if (trial_.is_tried(seq)) [[unlikely]]
+      end_time(seq);
+    ring_.released().store(seq + 1, std::memory_order_release);
+  }
 
  private:
+  [[gnu::noinline]] void begin_time(std::uint64_t seq) {
+    if (!trial_.is_timed(seq) || timed_ == seq) return;
+    timed_ = seq;
+    begin_ = Clock::now();
+  }
+  [[gnu::noinline]] void end_time(std::uint64_t seq) {
+    if (trial_.is_first(seq)) times_.clear();
+    if (timed_ == seq) times_.add(trial_.sample(seq), Clock::now() - begin_);
+    if (trial_.is_last(seq)) ring_.reading_times().store(times_.medians(), std::memory_order_relaxed);
+  }
   [[gnu::noinline]] bool find_regions(const std::byte* slot) {
     std::uint64_t regions = 0;
     std::memcpy(&regions, slot, sizeof regions);
@@ -232,6 +282,10 @@ class Receiver final : public ReceivingEnd {
   Ring ring_;
   std::shared_ptr<RegionNames> names_;
   int peer_;
+  StoreTrial trial_;
+  TrialTimes times_;  ///< of reading
+  Clock::time_point begin_;
+  std::uint64_t timed_ = UINT64_MAX;    ///< the message since then
   std::vector<const std::byte*> lent_;  ///< of the message that was looked at last
   bool is_whole_ = false;
 };

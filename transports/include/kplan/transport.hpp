@@ -68,6 +68,9 @@ class Channel {
   /// Whether the lines of the slots are far: in caches that this rank's core has no part in. Call it after
   /// send_slot(seq) gave the slot, before anything is written there. Cheap.
   virtual bool is_far(std::uint64_t) { return false; }
+  /// Whether the message that is about to be written there had better go past the caches, by copy_non_temporal: where
+  /// the lines are far, and this has been faster lately. put(seq) follows when it is written.
+  virtual bool goes_past_caches(std::uint64_t) { return false; }
   /// Sends the first `bytes` of the slot; at most once for each seq, after send_slot(seq) gave the slot.
   virtual void put(std::uint64_t seq, std::size_t bytes) = 0;
   /// Sends a region of the caller's instead of the slot; call only after send_slot(seq) was not null. The region
@@ -255,7 +258,7 @@ class Transport {
   /// packed; 0: all of them. The same at both ends.
   virtual std::size_t piece_bytes(int) const { return 0; }
   /// Messages of so many bytes and more to this peer had better be made in this rank's own memory, some at a time, and
-  /// written to their slots by copy_non_temporal, while their channels say is_far(); 0: none.
+  /// written to their slots by copy_non_temporal, while their channels say goes_past_caches(); 0: none.
   virtual std::size_t non_temporal_bytes(int) const { return 0; }
   /// Whether what was put comes to this peer though the sender does something else then; if not, it had better move the
   /// transport until the message is_sent.
