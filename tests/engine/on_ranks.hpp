@@ -21,4 +21,14 @@ inline void claim(bool holds, const std::string& what) {
   if (!holds) throw std::runtime_error(what);
 }
 
+/// What running into an error says; empty: none.
+inline std::string error_of(const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
 }  // namespace kplan::tests

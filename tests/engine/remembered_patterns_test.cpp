@@ -5,7 +5,7 @@
 #include "tests/engine/on_ranks.hpp"
 
 using namespace kplan;
-using tests::claim, tests::on_ranks;
+using tests::claim, tests::error_of, tests::on_ranks;
 
 namespace {
 
@@ -77,12 +77,7 @@ TEST_CASE("a pattern that is wrong is wrong each time, and those before it stay 
       const int from = (engine.rank() + engine.size() - 1) % engine.size();
       for (const std::int64_t k : {2, 6, 2, 6, 2, 6, 2, 3}) {
         e.set("k", k);
-        std::string message;
-        try {
-          e.run();
-        } catch (const PlanError& error) {
-          message = error.what();
-        }
+        const std::string message = error_of([&] { e.run(); });
         if (k == 6) claim(message.find("index 6 is outside the 6") != std::string::npos, message);
         else claim(message.empty() && got[static_cast<std::size_t>(7 * k)] == 1.0 + from, message);
       }
@@ -107,12 +102,7 @@ TEST_CASE("what only one receiver finds wrong is found there each time, and by n
       for (const std::int64_t k : {2, 3, 2, 3, 2, 3, 0, 2, 0, 3, 0, 3}) {
         u[1] = ++run * 10 + engine.rank();
         e.set("k", k);
-        std::string message;
-        try {
-          e.run();
-        } catch (const PlanError& error) {
-          message = error.what();
-        }
+        const std::string message = error_of([&] { e.run(); });
         // Rank 2 is sent more than it expects.
         const bool is_wrong = k != 2 && (engine.rank() == 1 || from == 1);
         claim(is_wrong == (message.find("KP-A003") != std::string::npos) && (is_wrong || message.empty()), message);

@@ -18,17 +18,6 @@ const char* strided =
     "buffers": {"A": {"type": "f64", "shape": ["size", 11]}, "B": {"type": "f64", "shape": [11]}},
     "statements": [{"name": "s", "communicate": "A[j, k]@i <<= B[k]@j where i in world, j in world, k in {0 ... 10}, k % stride == 0"}]})";
 
-/// What running into an error says; empty: none.
-template <class F>
-std::string error_of(const F& run) {
-  try {
-    run();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
-
 }  // namespace
 
 TEST_CASE("receivers learn a private stride when the plan is compiled") {
@@ -244,84 +233,6 @@ TEST_CASE("a mistake in a varying pattern is thrown by its run on every rank, an
     e.run();
     claim(a[static_cast<std::size_t>((engine.rank() + 2) % 3)] == 7, "the run after a failed one is wrong");
   });
-}
-
-TEST_CASE("uniform values that differ between ranks at a run are an error that names two ranks") {
-  const Plan plan = Plan::parse(R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying"}},
-    "buffers": {"a": {"type": "i64", "shape": [8]}}, "statements": [{"name": "s", "communicate": "a[0:n]@(rank + 1) % size <<= a[0:n]@rank"}]})");
-  on_ranks(2, [&](Engine& engine) {
-    Executable e = engine.compile(plan, {{"n", 2}});
-    std::vector<std::int64_t> a(8);
-    e.bind("a", a);
-    e.run();
-    e.set("n", 3 + engine.rank());
-    const std::string message = error_of([&] { e.run(); });
-    claim(message.find("uniform parameter `n` was set to 3 on rank 0 and to 4 on rank 1") != std::string::npos,
-          message);
-  });
-}
-
-TEST_CASE("ranks compare uniform values whether or not their varying statements have letters for each other") {
-  // Messages around the ring, away from it, none at all; a push and a pull whose rows are found anew.
-  const std::string statements[] = {"a[0:n]@(rank + 1) % size <<= b[0:n]@rank",
-                                    "a[0:n]@0 <<= b[0:n]@size / 2 where rank < n", "a[n]@0 <<= b[0]@rank where false",
-                                    "a[i % 8]@to[i] <<= b[i]@rank where i in range(n)",
-                                    "a[i]@rank <<= b[i]@to[i] where i in range(n)"};
-  // Values that are new, that were met, and whose patterns are settled by then.
-  const std::vector<std::int64_t> values{2, 2, 2, 3, 3, 3};
-  for (const std::string& statement : statements) {
-    const Plan plan = Plan::parse(
-        R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying"}},
-    "buffers": {"a": {"type": "i64", "shape": [8]}, "b": {"type": "i64", "shape": [8]},
-                "to": {"type": "i64", "shape": [8], "scope": "private", "time": "varying"}},
-    "statements": [{"name": "s", "communicate": ")" +
-        statement + R"("}]})");
-    for (const int ranks : {2, 3, 5})
-      for (const std::size_t wrong_run : {0, 1, 2, 3, 6})
-        on_ranks(ranks, [&](Engine& engine) {
-          Executable e = engine.compile(plan, {{"n", 2}});
-          std::vector<std::int64_t> a(8), b(8, engine.rank()), to(8, (engine.rank() + 1) % engine.size());
-          e.bind("a", a);
-          e.bind("b", b);
-          e.bind("to", to);
-          for (std::size_t run = 0; run < wrong_run; ++run) {
-            e.set("n", values[run]);
-            e.run();
-          }
-          e.set("n", engine.rank() == 1 ? 3 : 2);
-          const std::string message = error_of([&] { e.run(); });
-          // Rank 1 and its neighbours; others may find that these have ended.
-          if (engine.rank() > 2) return;
-          claim(message.find("uniform parameter `n` was set to ") != std::string::npos, statement + ": " + message);
-          claim(error_of([&] { e.run(); }).find("KP-T011") != std::string::npos, "no run follows");
-        });
-  }
-}
-
-TEST_CASE("a uniform parameter that only values use is compared where it is set") {
-  const Plan plan = Plan::parse(
-      R"({"kplan": 1, "name": "p", "parameters": {"factor": {"type": "f64", "time": "varying", "default": 1}},
-    "buffers": {"a": {"type": "f64", "shape": [1]}}, "statements": [{"communicate": "a[0]@(rank + 1) % size <<= factor@rank"}]})");
-  for (const int ranks : {2, 3, 5})
-    on_ranks(ranks, [&](Engine& engine) {
-      Executable e = engine.compile(plan);
-      std::vector<double> a(1);
-      e.bind("a", a);
-      for (int run = 0; run < 20; ++run) {
-        if (run % 3 != 0) e.set("factor", 0.5 * run);
-        e.run();
-        claim(a[0] == (run == 0 ? 1 : 0.5 * (run % 3 == 0 ? run - 1 : run)), "the factor is wrong");
-      }
-      e.set("factor", engine.rank() == 1 ? 7.0 : 8.0);
-      bool has_failed = false;
-      try {
-        e.run();
-      } catch (const PlanError& error) {
-        has_failed = std::string(error.what()).find("uniform parameter `factor` was set to ") != std::string::npos;
-      }
-      // Rank 1 and its neighbours compare with one that differs.
-      claim(has_failed == (engine.rank() <= 2), "who differs is told, and nobody else");
-    });
 }
 
 TEST_CASE("statements run within groups by colour and key") {
