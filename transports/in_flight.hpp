@@ -35,8 +35,8 @@ class InFlightList {
 
   /// Sends it as time goes by.
   void adopt(std::unique_ptr<Leftover> leftover);
-  /// For when a transport ends: nothing will move on from now on. Sends what is left, of which what cannot be sent soon
-  /// is lost, and so is what is adopted later.
+  /// For when a transport ends and nothing moves it on any more: waits up to a second for what is left to be sent, and
+  /// as long at once for each that is adopted later. What has not gone by then is lost.
   void end();
 
  private:

@@ -111,17 +111,6 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
   }
 }
 
-/// Those that this rank receives from are known, and they know of it.
-[[gnu::hot]] void VaryingStatement::begin_settled() {
-  sources_.clear();
-  if (failure_) outgoing_.clear();
-  else
-    for (const Message& m : now_->schedule.receives)
-      if (m.element_count > 0) sources_.push_back(static_cast<int>(now_->schedule.world_rank_of(m.peer)));
-  std::ranges::sort(sources_);
-  first_->begin(outgoing_, sources_);
-}
-
 void VaryingStatement::begin_draft(const RunContext& context) {
   found_.bound.reset();
   draft_ = draft_statement(context.bound, number_);
@@ -176,28 +165,6 @@ void VaryingStatement::begin_draft(const RunContext& context) {
   return memories_[k].data();
 }
 
-/// Packs messages that their receivers expect straight into the letters.
-[[gnu::hot]] void VaryingStatement::send_known(const RunContext& context) {
-  StatementProgram& program = make_sending(context);
-  for (std::size_t k = 0; k < program.outgoing.size(); ++k) {
-    OutgoingMessage& m = program.outgoing[k];
-    if (now_->schedule.sends[k].element_count == 0) continue;
-    PatternHeader header;
-    header.head.uniform_hash = uniform_hash_;
-    header.payload_offset_bytes = sizeof header;
-    header.element_count = now_->schedule.sends[k].element_count;
-    header.digest = now_->schedule.sends[k].digest;
-    const std::size_t bytes = sizeof header + m.bytes;
-    const auto to = static_cast<int>(m.world_rank);
-    std::byte* const letter = room(*first_, k, to, bytes);
-    std::memcpy(letter, &header, sizeof header);
-    for (ReadyCall& call : m.calls)
-      if (call(context.memory, letter + sizeof header) != 0)
-        context.notes.note_zero_divisor(static_cast<int>(number_), call, true);
-    outgoing_.push_back({to, {letter, bytes}});
-  }
-}
-
 /// Adds the pattern's messages to the letters.
 void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Letter>& letters) {
   StatementProgram& program = make_sending(context);
@@ -241,15 +208,6 @@ void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Le
     if (std::ranges::find(known, rank, &transport::OutgoingLetter::to) == known.end()) outgoing_.push_back({rank, {}});
   }
   first_->begin(outgoing_, told_);
-}
-
-/// A rank that has found something wrong tells all others so.
-void VaryingStatement::begin_settling() {
-  head_ = {LetterKind::head, uniform_hash_};
-  outgoing_.clear();
-  for (int r = 0; failure_ && r < size_; ++r)
-    if (r != rank_) outgoing_.push_back({r, std::as_bytes(std::span(&head_, 1))});
-  second_->begin(outgoing_);
 }
 
 [[gnu::hot]] void VaryingStatement::send_heads() {
@@ -454,32 +412,6 @@ void VaryingStatement::go_general_way(const RunContext& context) {
 [[gnu::hot]] const VaryingStatement::Arrived* VaryingStatement::arrived_from(std::int64_t peer) const {
   const auto at = std::ranges::lower_bound(arrived_, peer, {}, &Arrived::from);
   return at != arrived_.end() && at->from == peer ? &*at : nullptr;
-}
-
-/// Where both ends have worked out the message, they must have found the same.
-[[gnu::hot]] void VaryingStatement::compare_ends() const {
-  const auto expect = [&](const Message* mine, std::int64_t peer) {
-    const Arrived* const arrived = arrived_from(peer);
-    const std::int64_t sent = arrived ? arrived->element_count : 0;
-    const std::int64_t expected = mine ? mine->element_count : 0;
-    if (sent == expected && (sent == 0 || arrived->digest == mine->digest)) return;
-    const std::string what =
-        sent != expected
-            ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", now_->schedule.world_rank_of(peer),
-                          sent, rank_, expected)
-            : fmt::format(
-                  "rank {} and rank {} disagree about the where-bound values, or the lengths of the slices, of "
-                  "the {} elements between them",
-                  now_->schedule.world_rank_of(peer), rank_, sent);
-    throw error_in(*now_->bound->model, statement_, statement_.reductions[0].span, "KP-A003",
-                   fmt::format("statement {}: {}; {}", statement_.name, what,
-                               statement_.claimed ? "the claim of corresponding knowledge is wrong"
-                                                  : "the sizes of its slices must match"));
-  };
-  for (const Message& m : now_->schedule.receives) expect(&m, m.peer);
-  for (const Arrived& arrived : arrived_)
-    if (std::ranges::find(now_->schedule.receives, arrived.from, &Message::peer) == now_->schedule.receives.end())
-      expect(nullptr, arrived.from);
 }
 
 [[gnu::hot]] void VaryingStatement::apply(const RunContext& context) {
