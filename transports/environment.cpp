@@ -62,7 +62,7 @@ NativeCollectives native_collectives_from_environment() {
 }
 
 std::size_t piece_bytes_from_environment() {
-  return number_from_environment("KPLAN_PIECE_BYTES", 65536, "messages that go whole");
+  return number_from_environment("KPLAN_PIECE_BYTES", 32768, "messages that go whole");
 }
 
 std::size_t non_temporal_bytes_from_environment() {

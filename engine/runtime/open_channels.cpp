@@ -13,9 +13,10 @@ namespace {
 using transport::ChannelSpec;
 using transport::Direction;
 
-constexpr int slots_of_pieces = 16;
-constexpr std::size_t fewest_pieces = 16;                           ///< shorter messages stay in the caches anyway
-constexpr std::size_t fewest_both_ways = 32;                        ///< the same where messages go both ways at once
+constexpr std::size_t fewest_pieces = 2;
+constexpr std::size_t fewest_always = 32;                           ///< shorter messages may stay in the caches whole
+constexpr std::size_t fewest_both_ways = 64;                        ///< the same where messages go both ways at once
+constexpr std::int64_t least_copied_bytes = 128;                    ///< together, for a copy as fast as memory is
 constexpr std::size_t most_private_bytes = std::size_t{256} << 10;  ///< of messages made whole before they are copied
 constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;         ///< added to a statement's number
 
@@ -58,21 +59,32 @@ class Specs {
   Specs(const Schedule& schedule, const transport::Transport& transport)
       : transport_(transport), has_common_phases_(schedule.has_common_phases) {
     for (std::size_t p = 0; p < schedule.phases.size(); ++p)
-      for (const int statement : schedule.phases[p]) phases_[statement] = p;
+      for (const int statement : schedule.phases[p]) {
+        const std::size_t before = places_.size();
+        places_[statement] = {p, before};
+      }
   }
 
-  /// The message has a channel of its own, or two where it may go in pieces.
+  /// The message has a channel of its own, and a part in a stream of pieces where it may go so.
   void add(const StatementProgram& s, auto& message, Direction direction, bool is_taken_whole) {
     const auto peer = static_cast<int>(message.world_rank), id = s.statement;
     add({peer, static_cast<std::uint32_t>(id), message.bytes, 0, direction, message.placement != nullptr},
         message.channel);
-    if (is_taken_whole || !is_long(transport_, message) || go_both_ways(s, message)) return;
-    const std::size_t piece = transport_.piece_bytes(peer);
-    message.pieces =
-        std::make_unique<typename std::decay_t<decltype(message.pieces)>::element_type>(message.bytes, piece);
+    if (is_taken_whole || !is_long(transport_, message)) return;
+    using Pieces = typename std::decay_t<decltype(message.pieces)>::element_type;
+    message.pieces = std::make_unique<Pieces>(message.bytes, stream(peer, id, direction), places_.at(id).in_order);
     message.pieces->reserve(message.calls);
-    add({peer, static_cast<std::uint32_t>(id) + pieces_id, piece_head_bytes + piece, slots_of_pieces, direction, false},
-        message.pieces->channel);
+  }
+
+  /// When a sent message goes in pieces. Where about as much goes the other way meanwhile, both ranks pack and unpack
+  /// at the same time anyway. Shorter messages go whole while they stay in the caches, which the speed of long copies
+  /// tells.
+  InPieces in_pieces(const StatementProgram& s, const OutgoingMessage& message) const {
+    const std::size_t piece = transport_.piece_bytes(static_cast<int>(message.world_rank));
+    if (message.bytes >= (go_both_ways(s, message) ? fewest_both_ways : fewest_always) * piece) return InPieces::always;
+    const bool is_copied =
+        std::ranges::all_of(message.calls, [](const ReadyCall& c) { return c.run_bytes() >= least_copied_bytes; });
+    return is_copied ? InPieces::from_memory : InPieces::never;
   }
 
   /// All messages are noted before the first is added.
@@ -142,22 +154,37 @@ class Specs {
     return peer != transport_.rank() && message.bytes <= transport_.best_shared_bytes(peer) &&
            !is_long(transport_, message);
   }
-  /// Whether about as much goes the other way meanwhile: then both ranks pack and unpack at the same time, whole, and
-  /// neither must look after the other's pieces.
+  /// Whether about as much goes the other way meanwhile.
   bool go_both_ways(const StatementProgram& s, const auto& message) const {
     const auto there = bytes_.find(key(s, message, Direction::send)),
                back = bytes_.find(key(s, message, Direction::receive));
     if (!has_common_phases_ || there == bytes_.end() || back == bytes_.end()) return false;
     const auto [less, more] = std::minmax(there->second, back->second);
-    return more <= fewest_both_ways * transport_.piece_bytes(static_cast<int>(message.world_rank)) && 2 * less >= more;
+    return 2 * less >= more;
+  }
+  /// The stream of all long messages between the same two ranks; where they may take them in different orders, of one.
+  const std::shared_ptr<PieceStream>& stream(int peer, int statement, Direction direction) {
+    std::shared_ptr<PieceStream>& out = streams_[{has_common_phases_ ? 0 : statement, peer, direction}];
+    if (!out) {
+      const std::size_t piece = transport_.piece_bytes(peer);
+      out = std::make_shared<PieceStream>(piece);
+      add({peer, static_cast<std::uint32_t>(statement) + pieces_id, PieceStream::head_bytes + piece, PieceStream::slots,
+           direction, false},
+          out->channel);
+    }
+    return out;
   }
   Key key(const StatementProgram& s, const auto& message, Direction direction) const {
-    return {phases_.at(s.statement), message.world_rank, direction};
+    return {places_.at(s.statement).phase, message.world_rank, direction};
   }
 
   const transport::Transport& transport_;
   bool has_common_phases_;
-  std::map<int, std::size_t> phases_;  ///< by statement
+  struct Place {
+    std::size_t phase = 0, in_order = 0;  ///< of the statement among all
+  };
+  std::map<int, Place> places_;                                                      ///< by statement
+  std::map<std::tuple<int, int, Direction>, std::shared_ptr<PieceStream>> streams_;  ///< by statement or 0, peer
   std::map<Key, std::size_t> bytes_;
   std::map<Key, int> short_ones_;  ///< how many there are
   std::map<Key, std::size_t> carriers_;
@@ -220,13 +247,14 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
       if (transport.places_messages(peer))
         m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
       specs.add(s, m, Direction::send, schedule.sends[k].is_taken_whole);
+      if (m.pieces) m.pieces->when = specs.in_pieces(s, m);
       prepare_for_far(transport, m);
       m.loan = loan_of(schedule, schedule.sends[k]);
       if (m.placement || !transport.lends_regions(peer)) m.in_place.reset();
       m.may_be_taken_back = m.in_place && transport.lends_memory(peer);
       m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);
-      m.is_sent_in_pieces =
-          m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes;
+      m.is_sent_in_pieces = m.pieces && m.pieces->when != InPieces::never && OutgoingPieces::serves(m.calls) &&
+                            !m.in_place && !schedule.reads_what_it_writes;
     }
     for (IncomingMessage& m : s.incoming) {
       if (m.is_local) continue;

@@ -8,11 +8,6 @@
 #include <cstring>
 
 namespace kplan {
-namespace {
-
-enum class Head : std::uint64_t { piece = 1, whole = 2, rest = 3 };
-
-}  // namespace
 
 bool MessageCursor::serves(const std::vector<ReadyCall>& calls) {
   std::int64_t at = 0;
@@ -93,43 +88,30 @@ const ReadyCall* MessageCursor::pack_non_temporal(std::vector<ReadyCall>& calls,
 }
 
 const ReadyCall* OutgoingPieces::advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory) {
-  // One slot stays free, to say that the rest comes whole.
-  std::byte* const slot = channel->send_slot(next_ + 1) ? channel->send_slot(next_) : nullptr;
+  if (stream_->sends_ && stream_->sends_ != this) return nullptr;
+  std::byte* const slot = stream_->channel->send_slot(stream_->next_);
   if (!slot) {
     ++vain_looks_;
     return nullptr;
   }
   vain_looks_ = 0;
-  const std::size_t count = std::min(left_, piece_bytes_);
+  stream_->sends_ = this;
+  const std::size_t count = std::min(left_, stream_->piece_bytes());
   const Stores how = stores();
-  const Head head = Head::piece;
-  std::memcpy(slot, &head, sizeof head);
-  const ReadyCall* faulty = cursor_.pack(calls, memory, slot + piece_head_bytes, count, how);
-  channel->put(next_++, piece_head_bytes + count);
+  std::memcpy(slot, &at_, sizeof at_);
+  const ReadyCall* faulty = cursor_.pack(calls, memory, slot + PieceStream::head_bytes, count, how);
+  stream_->channel->put(stream_->next_++, PieceStream::head_bytes + count);
   left_ -= count;
+  if (left_ == 0) stream_->sends_ = nullptr;
   return faulty;
 }
 
 const ReadyCall* OutgoingPieces::pack_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
                                            std::byte* slot) {
-  std::byte* const note = channel->send_slot(next_);
-  if (!note) return nullptr;
-  const Stores how = stores();
-  const Head head = Head::rest;
-  std::memcpy(note, &head, sizeof head);
-  const ReadyCall* faulty = cursor_.pack(calls, memory, slot, left_, how);
-  channel->put(next_++, sizeof head);
+  const ReadyCall* const faulty = cursor_.pack(calls, memory, slot, left_, Stores::cached);
   left_ = 0;
+  stream_->sends_ = nullptr;
   return faulty;
-}
-
-bool OutgoingPieces::tell_whole() {
-  std::byte* const slot = channel->send_slot(next_);
-  if (!slot) return false;
-  const Head head = Head::whole;
-  std::memcpy(slot, &head, sizeof head);
-  channel->put(next_++, sizeof head);
-  return true;
 }
 
 /// The next bytes of the message; the last ones make it ready for the next message.
@@ -143,26 +125,27 @@ const ReadyCall* IncomingPieces::take(std::vector<ReadyCall>& calls, const std::
   return faulty;
 }
 
+std::optional<PieceStream::Head> IncomingPieces::first() {
+  const std::byte* const slot = stream_->channel->arrived(stream_->next_);
+  if (!slot) return std::nullopt;
+  PieceStream::Head head;
+  std::memcpy(&head, slot, sizeof head);
+  return head;
+}
+
 IncomingPieces::Came IncomingPieces::advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
                                              const ReadyCall*& faulty) {
-  const std::byte* const slot = channel->arrived(next_);
-  if (!slot) return Came::nothing;
-  Head head{};
-  std::memcpy(&head, slot, sizeof head);
-  if (head == Head::piece) {
-    if (const ReadyCall* call = take(calls, memory, slot + piece_head_bytes, std::min(bytes_ - taken_, piece_bytes_)))
-      faulty = call;
-  }
-  channel->release(next_++);
-  if (head == Head::whole) return Came::whole;
-  if (head == Head::piece) return taken_ == 0 ? Came::last_piece : Came::piece;
-  awaits_rest_ = true;
-  return Came::rest;
+  if (!has_arrived()) return Came::nothing;
+  const std::byte* const slot = stream_->channel->arrived(stream_->next_);
+  if (const ReadyCall* call =
+          take(calls, memory, slot + PieceStream::head_bytes, std::min(bytes_ - taken_, stream_->piece_bytes())))
+    faulty = call;
+  stream_->channel->release(stream_->next_++);
+  return taken_ == 0 ? Came::last_piece : Came::piece;
 }
 
 const ReadyCall* IncomingPieces::take_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
                                            const std::byte* bytes) {
-  awaits_rest_ = false;
   return take(calls, memory, bytes, bytes_ - taken_);
 }
 

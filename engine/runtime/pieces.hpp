@@ -1,13 +1,16 @@
 #pragma once
 // Messages that travel in pieces, so that the receiver unpacks one while the sender packs the next, and both work on
 // memory that stays in their caches: a ring of a few small slots instead of two slots for whole messages. Which way a
-// message goes, whole or in pieces, the sender decides at every run; the first slot of each run in the ring tells. A
-// receiver that takes no pieces does not hold the sender up for long: the rest goes as a whole message then.
+// message goes, whole or in pieces, the sender decides at every run, and the receiver sees. A receiver that takes no
+// pieces does not hold the sender up for long: the rest goes as a whole message then.
 //
 // Packing some bytes at a time also serves non-temporal stores: the bytes are made in memory that stays in the nearest
 // cache, and copied past the caches from there, whatever the kernels' stores look like.
 
+#include <chrono>
+#include <compare>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/runtime/ready_call.hpp"
@@ -54,14 +57,45 @@ class MessageCursor {
   std::int64_t in_bounce_ = 0;     ///< bytes of it that were moved
 };
 
-/// What a slot of a ring of pieces must hold beside the piece.
-inline constexpr std::size_t piece_head_bytes = 64;
+/// The ring of a few small slots through which long messages go from one rank to another, one after the other, in the
+/// order of their numbers, which both ends know. It is small so that it takes no more of the caches than it must.
+class PieceStream {
+ public:
+  explicit PieceStream(std::size_t piece_bytes) : piece_bytes_(piece_bytes) {}
+  static constexpr int slots = 6;
+  /// What a slot must hold beside the piece.
+  static constexpr std::size_t head_bytes = 64;
+
+  std::unique_ptr<transport::Channel> channel;
+  std::size_t piece_bytes() const { return piece_bytes_; }
+
+ private:
+  friend class OutgoingPieces;
+  friend class IncomingPieces;
+  /// In front of a piece: which message it belongs to.
+  struct Head {
+    std::uint64_t run = 0, message = 0;
+    auto operator<=>(const Head&) const = default;
+  };
+
+  std::size_t piece_bytes_;
+  std::uint64_t next_ = 0;                       ///< piece
+  const class OutgoingPieces* sends_ = nullptr;  ///< whose message has begun and is not sent
+};
+
+/// When messages go in pieces.
+enum class InPieces : std::uint8_t {
+  always,
+  never,
+  from_memory,  ///< where packing the last one took so long that it, or its slot, cannot have been in the caches
+};
 
 /// The sending end of a message in pieces.
 class OutgoingPieces {
  public:
-  OutgoingPieces(std::size_t bytes, std::size_t piece_bytes) : bytes_(bytes), piece_bytes_(piece_bytes) {}
-  std::unique_ptr<transport::Channel> channel;
+  OutgoingPieces(std::size_t bytes, std::shared_ptr<PieceStream> stream, std::uint64_t message)
+      : bytes_(bytes), stream_(std::move(stream)), at_{0, message} {}
+  InPieces when = InPieces::never;
   bool may_be_far = false;  ///< pieces may go past the caches
 
   /// Whether the sender can do it; else it never does.
@@ -69,24 +103,42 @@ class OutgoingPieces {
   void reserve(const std::vector<ReadyCall>& calls) {
     if (serves(calls)) cursor_.reserve(calls);
   }
+  /// Every run begins here, whichever way the message goes.
+  void begin_run() { ++at_.run; }
+  /// Whether this run's message had better go in pieces.
+  bool are_better() {
+    if (when != InPieces::from_memory) return when == InPieces::always;
+    return runs_to_go_ > 0 && runs_to_go_-- > 0;
+  }
+  /// Packing a whole message took so long. Such that come from memory go in pieces for some runs, until one is looked
+  /// at again.
+  void note_packing(std::chrono::nanoseconds time) {
+    if (bytes_ < cached_bytes_a_ns * static_cast<std::uint64_t>(time.count())) runs_to_go_ = runs_a_look - 1;
+  }
   void begin() { left_ = bytes_, vain_looks_ = 0, cursor_.restart(); }
-  /// Tells the receiver that this run's message comes whole; false where there is no room to.
-  bool tell_whole();
   std::size_t left() const { return left_; }  ///< bytes that are not packed yet
-  /// Packs and sends the next piece if there is room for it. Returns a call that met a zero divisor, or null.
+  /// Packs and sends the next piece if there is room for it, and all of the messages before has been sent. Returns a
+  /// call that met a zero divisor, or null.
   const ReadyCall* advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory);
   /// Whether there was no room many times in a row; then the rest had better go to the whole messages' channel.
   bool is_held_up() const { return vain_looks_ > most_vain_looks; }
-  /// Packs all that is left into `slot`, and tells the receiver; if that is possible, which left() shows.
+  /// Packs all that is left into `slot`.
   const ReadyCall* pack_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* slot);
 
  private:
-  Stores stores() { return may_be_far && channel->goes_past_caches(next_) ? Stores::non_temporal : Stores::cached; }
+  Stores stores() {
+    return may_be_far && stream_->channel->goes_past_caches(stream_->next_) ? Stores::non_temporal : Stores::cached;
+  }
 
-  std::size_t bytes_, piece_bytes_;
   static constexpr unsigned most_vain_looks = 1400;  ///< about a millisecond
+  /// Near cores copy 25 to 70 bytes a nanosecond where all is in caches, and 5 to 20 where it comes from memory.
+  static constexpr std::size_t cached_bytes_a_ns = 22;
+  static constexpr unsigned runs_a_look = 8;
+  std::size_t bytes_;
+  std::shared_ptr<PieceStream> stream_;
+  PieceStream::Head at_;
+  unsigned runs_to_go_ = 0;  ///< runs
   std::size_t left_ = 0;
-  std::uint64_t next_ = 0;
   unsigned vain_looks_ = 0;
   MessageCursor cursor_;
 };
@@ -94,29 +146,39 @@ class OutgoingPieces {
 /// The receiving end, where the calls can be made piece by piece.
 class IncomingPieces {
  public:
-  IncomingPieces(std::size_t bytes, std::size_t piece_bytes) : bytes_(bytes), piece_bytes_(piece_bytes) {}
-  std::unique_ptr<transport::Channel> channel;
+  IncomingPieces(std::size_t bytes, std::shared_ptr<PieceStream> stream, std::uint64_t message)
+      : bytes_(bytes), stream_(std::move(stream)), at_{0, message} {}
 
   void reserve(const std::vector<ReadyCall>& calls) { cursor_.reserve(calls); }
-  bool has_arrived() { return channel->arrived(next_) != nullptr; }
-  enum class Came : std::uint8_t { nothing, piece, last_piece, whole, rest };
-  /// Takes the next piece if it has come; `whole` and `rest`: the message, or what is left of it, comes on the other
-  /// channel.
+  /// Every run begins here, whichever way the message comes.
+  void begin_run() { ++at_.run; }
+  /// Whether a piece of this run's message is there.
+  bool has_arrived() { return first() == at_; }
+  enum class Came : std::uint8_t { nothing, piece, last_piece };
+  /// Takes the next piece if it has come.
   Came advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const ReadyCall*& faulty);
-  /// Whether the rest is still to come.
-  bool awaits_rest() const { return awaits_rest_; }
+  /// Whether no piece of this run's message will come any more, once the whole messages' channel has brought one: it is
+  /// this run's message, or what is left of it.
+  bool have_all_come() {
+    const std::optional<PieceStream::Head> head = first();
+    return !head || *head > at_;
+  }
+  /// Whether some of the message has come in pieces, and the rest is still to come.
+  bool awaits_rest() const { return taken_ > 0; }
   /// Takes the rest. Returns a call that met a zero divisor, or null.
   const ReadyCall* take_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
                              const std::byte* bytes);
 
  private:
+  /// Of the piece that comes next, of whichever message it is.
+  std::optional<PieceStream::Head> first();
   const ReadyCall* take(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const std::byte* bytes,
                         std::size_t count);
 
-  std::size_t bytes_, piece_bytes_;
+  std::size_t bytes_;
+  std::shared_ptr<PieceStream> stream_;
+  PieceStream::Head at_;
   std::size_t taken_ = 0;
-  bool awaits_rest_ = false;
-  std::uint64_t next_ = 0;
   MessageCursor cursor_;
 };
 

@@ -27,14 +27,24 @@ ReadyCall::ReadyCall(KernelCall call, jit::Kernel kernel, const jit::KernelSpec*
       moving_.push_back({number, s.kind == StreamKind::buffer ? s.buffer : -1, s.offset_bytes});
   }
   if (spec) {
+    run_bytes_ = find_run_bytes(*spec);
     units_ = find_units(*spec);
     return;
   }
+  run_bytes_ = call_.copy_bytes;
   for (const StreamUse& s : call_.streams)
     if (s.kind == StreamKind::message) units_ = Units{s.offset_bytes, 1, call_.copy_bytes};
 }
 
 ReadyCall::ReadyCall(KernelCall call, NativeReduction native) : call_(std::move(call)), native_(std::move(native)) {}
+
+std::int64_t ReadyCall::find_run_bytes(const jit::KernelSpec& spec) const {
+  const std::size_t dimensions = spec.extents.size();
+  std::int64_t out = spec.copy_bytes;
+  for (std::size_t d = dimensions; d-- > 0 && out > 0; out *= call_.extents[d])
+    if (call_.extents[d] != 1 && (call_.strides_bytes[d] != out || call_.strides_bytes[dimensions + d] != out)) break;
+  return out;
+}
 
 std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spec) {
   const auto message = std::ranges::find(call_.streams, StreamKind::message, &StreamUse::kind);

@@ -30,6 +30,8 @@ class ReadyCall {
   void set_varying(const std::vector<ScalarValue>& parameters);
   const KernelCall& call() const { return call_; }
   bool is_compiled() const { return call_.spec < 0 || kernel_.is_compiled(); }
+  /// How many bytes that lie together at both ends it copies at a time; 0: it does not copy.
+  std::int64_t run_bytes() const { return run_bytes_; }
 
   /// How the call falls into units, the smallest parts that can be run alone: unit u works on `unit_bytes` bytes of the
   /// message from `first_byte + u * unit_bytes` on.
@@ -63,6 +65,7 @@ class ReadyCall {
     std::int64_t offset_bytes = 0;
   };
 
+  std::int64_t find_run_bytes(const jit::KernelSpec& spec) const;
   std::optional<Units> find_units(const jit::KernelSpec& spec);
   std::uint64_t cut(std::size_t level, std::int64_t first, std::int64_t end);
   std::uint64_t run_box(std::size_t level, std::int64_t first, std::int64_t end);
@@ -75,6 +78,7 @@ class ReadyCall {
   std::vector<std::byte*> bases_;
   std::vector<const jit::ListEntry*> lists_;
 
+  std::int64_t run_bytes_ = 0;
   std::optional<Units> units_;
   std::vector<Level> levels_;
   std::vector<std::int64_t> list_strides_;  ///< by stream: what one iteration of the list adds

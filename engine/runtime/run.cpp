@@ -138,12 +138,14 @@ void Runner::begin_collective(int number, StatementProgram& s) {
     if (call(memory_, s.staged.data()) != 0) note_zero_divisor(number, call, true);
   for (IncomingMessage& m : s.incoming) {
     m.is_done = m.comes_whole = false;
+    if (m.pieces) m.pieces->begin_run();
     if (m.placement) m.channel->expect(m.next);
   }
   if (s.collective) return begin_collective(number, s);
   for (OutgoingMessage& m : s.outgoing) {
+    if (m.pieces) m.pieces->begin_run();
     if (m.loan && m.loan->is_wanted() && lend(number, m)) continue;
-    if (m.is_sent_in_pieces && may_wait_) {
+    if (m.is_sent_in_pieces && may_wait_ && m.pieces->are_better()) {
       m.pieces->begin();
       under_way_.push_back({number, &m});
       continue;
@@ -152,9 +154,6 @@ void Runner::begin_collective(int number, StatementProgram& s) {
     std::byte* slot = nullptr;
     wait_until(
         number, [&] { return (slot = m.channel->send_slot(m.next)) != nullptr; }, peer);
-    if (m.pieces)
-      wait_until(
-          number, [&] { return m.pieces->tell_whole(); }, peer);
     const std::uint64_t seq = m.next++;
     if (m.in_place) {
       m.channel->put_in_place(
@@ -162,8 +161,10 @@ void Runner::begin_collective(int number, StatementProgram& s) {
       if (m.may_be_taken_back) note_lent(number, m);
       continue;
     }
+    const auto packing = m.is_sent_in_pieces ? Clock::now() : Clock::time_point();
     if (m.may_be_far && m.channel->goes_past_caches(seq)) pack_for_far(number, m, slot);
     else if (!m.placement) pack(number, m, slot);
+    if (m.is_sent_in_pieces) m.pieces->note_packing(Clock::now() - packing);
     m.channel->put(seq, m.bytes);
   }
 }
@@ -192,9 +193,6 @@ bool Runner::lend(int number, OutgoingMessage& m) {
   if (!m.loan->lend(*m.channel, m.next, memory_)) return false;
   ++m.next;
   note_lent(number, m);
-  if (m.pieces)
-    wait_until(
-        number, [&] { return m.pieces->tell_whole(); }, peer);
   return true;
 }
 
@@ -234,6 +232,17 @@ void Runner::push_pieces() {
   return is_complete;
 }
 
+/// Applies the next piece of the message if it has come.
+bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
+  const ReadyCall* faulty = nullptr;
+  const IncomingPieces::Came came = m.pieces->advance(m.calls, memory_, faulty);
+  if (faulty) note_zero_divisor(s.statement, *faulty, false);
+  if (came == IncomingPieces::Came::nothing) return false;
+  has_moved_ = true;
+  m.is_done = came == IncomingPieces::Came::last_piece;
+  return true;
+}
+
 /// Applies the message, or the next piece of it, if it has come; whether the whole is done.
 [[gnu::hot]] bool Runner::take(StatementProgram& s, IncomingMessage& m) {
   if (m.is_local) {
@@ -247,13 +256,12 @@ void Runner::push_pieces() {
     return true;
   }
   if (m.pieces && !m.comes_whole) {
-    const ReadyCall* faulty = nullptr;
-    const IncomingPieces::Came came = m.pieces->advance(m.calls, memory_, faulty);
-    if (faulty) note_zero_divisor(s.statement, *faulty, false);
-    has_moved_ = has_moved_ || came != IncomingPieces::Came::nothing;
-    m.is_done = came == IncomingPieces::Came::last_piece;
-    m.comes_whole = came == IncomingPieces::Came::whole || came == IncomingPieces::Came::rest;
-    if (!m.comes_whole) return m.is_done;
+    if (take_piece(s, m)) return m.is_done;
+    if (!m.channel->arrived(m.next)) return false;
+    // What was sent in pieces before that is seen now.
+    if (take_piece(s, m)) return m.is_done;
+    if (!m.pieces->have_all_come()) return false;
+    m.comes_whole = true;
   }
   // Kernels that unpack only read the message.
   auto* message = const_cast<std::byte*>(m.channel->arrived(m.next));

@@ -67,6 +67,7 @@ class Runner final : private FaultNotes {
   void break_off();
   bool take_arrived(StatementProgram& s);
   bool take(StatementProgram& s, IncomingMessage& m);
+  bool take_piece(StatementProgram& s, IncomingMessage& m);
   bool take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions);
   void apply(StatementProgram& s, IncomingMessage& m, std::byte* message);
   void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) override;

@@ -1,6 +1,8 @@
 // Long messages: in pieces, whole, and what is left of one when its receiver takes its time.
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "tests/engine/two_ranks.hpp"
 
@@ -98,6 +100,42 @@ TEST_CASE("messages whose receivers transpose them are right") {
       }
       for (std::size_t k = 0; k < b.size(); ++k)
         if (a[k / n + k % n * n] != first[k] + 1 - 2 * engine.rank() || b[k] != first[k]) return false;
+    }
+    return true;
+  }));
+}
+
+TEST_CASE("several long messages between two ranks are right, in pieces and whole, whoever is late") {
+  CHECK(holds_on_both([](Engine& engine) {
+    constexpr std::int64_t n = 200000;
+    Executable x = engine.compile(
+        Plan::parse(R"json({"kplan": 1, "name": "several", "parameters": {"n": {"type": "i64"}}, "buffers": {
+    "a": {"type": "f64", "shape": [3, "n"]}, "b": {"type": "f64", "shape": [3, "n"]}, "c": {"type": "f64", "shape": ["n"]}},
+    "statements": [{"communicate": "a[0, k]@1 - i <<= b[0, k]@i where i in range(2), k in range(n)"},
+                   {"communicate": "a[1, k]@1 - i << sum << b[1, k]@i where i in range(2), k in range(n)"},
+                   {"communicate": "a[2, k]@1 <<= b[2, k]@0 where k in range(n / 8)"},
+                   {"communicate": "c[k]@1 - i <<= a[0, k]@i where i in range(2), k in range(n)"}]})json"),
+        {{"n", n}});
+    std::vector<double> a(3 * n), b(3 * n), c(n);
+    x.bind("a", a);
+    x.bind("b", b);
+    x.bind("c", c);
+    const double mine = 1 + engine.rank(), peers = 2 - engine.rank();
+    for (int run = 1; run <= 20; ++run) {
+      for (std::int64_t k = 0; k < 3 * n; ++k) b[static_cast<std::size_t>(k)] = mine * static_cast<double>(k + run);
+      if (run % 3 == engine.rank()) {
+        x.start();
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        x.wait();
+      } else {
+        x.run();
+      }
+      double sum = 0;
+      for (int r = 1; r <= run; ++r) sum += peers * static_cast<double>(n + 7 + r);
+      if (a[7] != peers * (7 + run) || a[n + 7] != sum || c[n - 1] != mine * static_cast<double>(n - 1 + run))
+        return false;
+      if (engine.rank() == 1 && a[2 * n + n / 8 - 1] != peers * static_cast<double>(2 * n + n / 8 - 1 + run))
+        return false;
     }
     return true;
   }));

@@ -1,6 +1,6 @@
 #pragma once
-// Cold caches: reads a stretch of memory that, with those of the other ranks of the machine, is larger than the last
-// level of cache, so that nothing of an exchange is left in any.
+// Cold caches: reads a stretch of memory that is larger than the last level of cache, so that nothing of an exchange is
+// left in any.
 
 #include <cstdint>
 

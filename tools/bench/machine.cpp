@@ -53,13 +53,7 @@ std::size_t last_cache_bytes() {
 }
 
 std::size_t flush_bytes(const Team& world) {
-  MPI_Comm node = MPI_COMM_NULL;
-  int ranks = 1;
-  MPI_Comm_split_type(world.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  MPI_Comm_size(node, &ranks);
-  MPI_Comm_free(&node);
-  const std::size_t share = last_cache_bytes() / 4 * 5 / static_cast<std::size_t>(ranks);
-  return largest(world, std::max(share, 4 * cache_sizes()[2]));
+  return largest(world, std::max(last_cache_bytes() / 4 * 5, 4 * cache_sizes()[2]));
 }
 
 void choose_mpi_settings() { setenv(single_copy_setting, "none", 0); }

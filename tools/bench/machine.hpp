@@ -12,8 +12,8 @@ using Json = nlohmann::ordered_json;
 /// The last level of cache of this machine, in bytes; 32 MiB where the system does not tell.
 std::size_t last_cache_bytes();
 
-/// How much each rank reads to empty the caches: with the others of its machine a quarter more than the last level, and
-/// on its own four times the level before. Collective.
+/// How much each rank reads to empty the caches: a quarter more than the last level, as ranks need not share one, and
+/// four times the level before. Collective.
 std::size_t flush_bytes(const Team& world);
 
 /// Call before MPI_Init. Of Open MPI's settings the one that matters most between processes of one machine: large

@@ -119,17 +119,19 @@ class Sender final : public SendingEnd {
   }
 
   bool goes_past_caches(std::uint64_t seq) override {
-    if (!is_far(seq)) return false;
+    const bool is_far_now = is_far(seq);
     if (trial_.is_tried(seq)) [[unlikely]] {
-      if (trial_.is_first(seq)) times_.clear(), is_decided_ = false;
-      if ((is_timing_ = trial_.is_timed(seq))) begin_ = Clock::now();
-      return trial_.way(seq) == StoreTrial::Way::past_caches;
-    }
-    if (!is_decided_ && trial_.is_over(seq)) [[unlikely]] {
-      is_decided_ = true;
+      // Wherever the lines are now: they may be far later.
+      if (trial_.is_first(seq)) times_.clear(), is_trying_ = true;
+      if (is_trying_) {
+        if ((is_timing_ = trial_.is_timed(seq))) begin_ = Clock::now();
+        return trial_.way(seq) == StoreTrial::Way::past_caches;
+      }
+    } else if (is_trying_ && trial_.is_over(seq)) [[unlikely]] {
+      is_trying_ = false;
       way_ = faster_way(times_.medians(), ring_.reading_times().load(std::memory_order_acquire));
     }
-    return way_ == StoreTrial::Way::past_caches;
+    return is_far_now && way_ == StoreTrial::Way::past_caches;
   }
 
   [[gnu::hot]] void put(std::uint64_t seq, std::size_t) override {
@@ -189,8 +191,8 @@ class Sender final : public SendingEnd {
   StoreTrial trial_;
   TrialTimes times_;  ///< of writing
   Clock::time_point begin_;
-  StoreTrial::Way way_ = StoreTrial::Way::past_caches;
-  bool is_timing_ = false, is_decided_ = true;
+  StoreTrial::Way way_ = StoreTrial::Way::through_caches;
+  bool is_trying_ = false, is_timing_ = false;
   std::uint64_t put_ = 0;
   std::uint64_t lent_end_ = 0;     ///< one more than the last message that was lent
   std::uint64_t lent_before_ = 0;  ///< the same of the one before it

@@ -2,7 +2,8 @@
 // Which way a sender writes slots whose lines are far: past the caches or through them. On one processor the first is
 // four times as fast, on another it may be half as fast, since receivers then read from memory. So from time to time
 // some messages go each way, both ends measure what they take, the receiver tells the sender, and the faster way is
-// kept in between. Which messages these are, both ends know by their numbers.
+// kept in between. Which messages these are, both ends know by their numbers. How far lines are does not say enough:
+// what was written past the caches comes back from memory, as from afar.
 
 #include <algorithm>
 #include <array>
@@ -72,14 +73,14 @@ class TrialTimes {
   std::size_t count_ = 0;
 };
 
-/// Which way is faster for both ends together. 0: that end could not tell; then it is the first.
+/// Which way is faster for both ends together. 0: that end could not tell; then it is through the caches.
 inline StoreTrial::Way faster_way(std::uint64_t writing, std::uint64_t reading) {
   const auto past = [](std::uint64_t medians) { return medians >> 32; };
   const auto through = [](std::uint64_t medians) { return medians & UINT32_MAX; };
   const bool is_known = writing != 0 && reading != 0;
-  return is_known && through(writing) + through(reading) < past(writing) + past(reading)
-             ? StoreTrial::Way::through_caches
-             : StoreTrial::Way::past_caches;
+  return is_known && past(writing) + past(reading) < through(writing) + through(reading)
+             ? StoreTrial::Way::past_caches
+             : StoreTrial::Way::through_caches;
 }
 
 }  // namespace kplan::transport

@@ -69,7 +69,7 @@ class Channel {
   /// send_slot(seq) gave the slot, before anything is written there. Cheap.
   virtual bool is_far(std::uint64_t) { return false; }
   /// Whether the message that is about to be written there had better go past the caches, by copy_non_temporal: where
-  /// the lines are far, and this has been faster lately. put(seq) follows when it is written.
+  /// the lines are far, and this has been faster lately, or to try it. put(seq) follows when it is written.
   virtual bool goes_past_caches(std::uint64_t) { return false; }
   /// Sends the first `bytes` of the slot; at most once for each seq, after send_slot(seq) gave the slot.
   virtual void put(std::uint64_t seq, std::size_t bytes) = 0;
@@ -333,7 +333,7 @@ std::chrono::nanoseconds timeout_from_environment();
 bool node_path_from_environment();
 
 /// The bytes of a piece where long messages go through shared memory in pieces: KPLAN_PIECE_BYTES, a number from 1 to
-/// 2^30, 65536 by default; 0: they go whole. Must be the same on all ranks. Errors: PlanError.
+/// 2^30, 32768 by default; 0: they go whole. Must be the same on all ranks. Errors: PlanError.
 std::size_t piece_bytes_from_environment();
 
 /// From how many bytes on messages to far cores are written past the caches: KPLAN_NON_TEMPORAL_BYTES, a number from 1
