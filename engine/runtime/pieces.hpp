@@ -110,8 +110,8 @@ class OutgoingPieces {
     if (when != InPieces::from_memory) return when == InPieces::always;
     return runs_to_go_ > 0 && runs_to_go_-- > 0;
   }
-  /// Packing a whole message took so long. Such that come from memory go in pieces for some runs, until one is looked
-  /// at again.
+  /// Packing a whole message through the caches took so long. Such that come from memory go in pieces for some runs,
+  /// until one is looked at again.
   void note_packing(std::chrono::nanoseconds time) {
     if (bytes_ < cached_bytes_a_ns * static_cast<std::uint64_t>(time.count())) runs_to_go_ = runs_a_look - 1;
   }

@@ -161,10 +161,15 @@ void Runner::begin_collective(int number, StatementProgram& s) {
       if (m.may_be_taken_back) note_lent(number, m);
       continue;
     }
-    const auto packing = m.is_sent_in_pieces ? Clock::now() : Clock::time_point();
-    if (m.may_be_far && m.channel->goes_past_caches(seq)) pack_for_far(number, m, slot);
-    else if (!m.placement) pack(number, m, slot);
-    if (m.is_sent_in_pieces) m.pieces->note_packing(Clock::now() - packing);
+    if (m.may_be_far && m.channel->goes_past_caches(seq)) {
+      pack_for_far(number, m, slot);
+    } else if (m.is_sent_in_pieces) {
+      const Clock::time_point begin = Clock::now();
+      pack(number, m, slot);
+      m.pieces->note_packing(Clock::now() - begin);
+    } else if (!m.placement) {
+      pack(number, m, slot);
+    }
     m.channel->put(seq, m.bytes);
   }
 }
