@@ -191,7 +191,7 @@ class Sender final : public SendingEnd {
   StoreTrial trial_;
   TrialTimes times_;  ///< of writing
   Clock::time_point begin_;
-  StoreTrial::Way way_ = StoreTrial::Way::through_caches;
+  StoreTrial::Way way_ = StoreTrial::Way::past_caches;
   bool is_trying_ = false, is_timing_ = false;
   std::uint64_t put_ = 0;
   std::uint64_t lent_end_ = 0;     ///< one more than the last message that was lent
