@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "engine/failure.hpp"
+#include "engine/schedule/ends.hpp"
 
 namespace kplan {
 namespace {
@@ -157,18 +158,7 @@ void agree_on_messages(transport::Transport& transport, Schedule* schedule, cons
   for (const auto& [key, e] : ends) {
     const auto& [number, sender, receiver] = key;
     if (e.sent == e.received && e.sent_digest == e.received_digest) continue;
-    const Statement& s = plan.statements[static_cast<std::size_t>(number)];
-    const std::string message = e.sent != e.received
-                                    ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", sender,
-                                                  e.sent, receiver, e.received)
-                                    : fmt::format(
-                                          "rank {} and rank {} disagree about the where-bound values, or the lengths "
-                                          "of the slices, of the {} elements between them",
-                                          sender, receiver, e.sent);
-    throw error_in(plan, s, s.reductions[0].span, "KP-A003",
-                   fmt::format("statement {}: {}; {}", s.name, message,
-                               s.claimed ? "the claim of corresponding knowledge is wrong"
-                                         : "the sizes of its slices must match"));
+    throw ends_differ(plan, plan.statements[static_cast<std::size_t>(number)], sender, receiver, e.sent, e.received);
   }
 }
 

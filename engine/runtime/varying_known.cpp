@@ -1,12 +1,11 @@
 // How it works: what a run does for a varying pattern that both ends have worked out. Each finds what it sends and what
 // it is to be sent, and compares that with what comes; once all ranks have agreed that a pattern is right
 // (known_patterns.hpp), only those wait for each other that have messages.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "engine/runtime/varying_statement.hpp"
+#include "engine/schedule/ends.hpp"
 
 namespace kplan {
 
@@ -39,18 +38,7 @@ namespace kplan {
     const std::int64_t sent = arrived ? arrived->element_count : 0;
     const std::int64_t expected = mine ? mine->element_count : 0;
     if (sent == expected && (sent == 0 || arrived->digest == mine->digest)) return;
-    const std::string what =
-        sent != expected
-            ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", now_->schedule.world_rank_of(peer),
-                          sent, rank_, expected)
-            : fmt::format(
-                  "rank {} and rank {} disagree about the where-bound values, or the lengths of the slices, of "
-                  "the {} elements between them",
-                  now_->schedule.world_rank_of(peer), rank_, sent);
-    throw error_in(*now_->bound->model, statement_, statement_.reductions[0].span, "KP-A003",
-                   fmt::format("statement {}: {}; {}", statement_.name, what,
-                               statement_.claimed ? "the claim of corresponding knowledge is wrong"
-                                                  : "the sizes of its slices must match"));
+    throw ends_differ(*now_->bound->model, statement_, now_->schedule.world_rank_of(peer), rank_, sent, expected);
   };
   for (const Message& m : now_->schedule.receives) expect(&m, m.peer);
   for (const Arrived& arrived : arrived_)
