@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "engine/runtime/program.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 using transport::ChannelSpec;
 using transport::Direction;
 
-constexpr std::size_t fewest_pieces = 2;
+constexpr std::size_t fewest_pieces = 2;                            ///< of a message that may go so
 constexpr std::size_t fewest_always = 32;                           ///< shorter messages may stay in the caches whole
 constexpr std::size_t fewest_both_ways = 64;                        ///< the same where messages go both ways at once
 constexpr std::int64_t least_copied_bytes = 128;                    ///< together, for a copy as fast as memory is
@@ -59,10 +60,7 @@ class Specs {
   Specs(const Schedule& schedule, const transport::Transport& transport)
       : transport_(transport), has_common_phases_(schedule.has_common_phases) {
     for (std::size_t p = 0; p < schedule.phases.size(); ++p)
-      for (const int statement : schedule.phases[p]) {
-        const std::size_t before = places_.size();
-        places_[statement] = {p, before};
-      }
+      for (const int statement : schedule.phases[p]) phases_[statement] = p;
   }
 
   /// The message has a channel of its own, and a part in a stream of pieces where it may go so.
@@ -72,7 +70,7 @@ class Specs {
         message.channel);
     if (is_taken_whole || !is_long(transport_, message)) return;
     using Pieces = typename std::decay_t<decltype(message.pieces)>::element_type;
-    message.pieces = std::make_unique<Pieces>(message.bytes, stream(peer, id, direction), places_.at(id).in_order);
+    message.pieces = std::make_unique<Pieces>(message.bytes, stream(peer, id, direction), id);
     message.pieces->reserve(message.calls);
   }
 
@@ -162,9 +160,9 @@ class Specs {
     const auto [less, more] = std::minmax(there->second, back->second);
     return 2 * less >= more;
   }
-  /// The stream of all long messages between the same two ranks; where they may take them in different orders, of one.
+  /// The stream of all long messages from one rank to another; `statement`: that of the first of them.
   const std::shared_ptr<PieceStream>& stream(int peer, int statement, Direction direction) {
-    std::shared_ptr<PieceStream>& out = streams_[{has_common_phases_ ? 0 : statement, peer, direction}];
+    std::shared_ptr<PieceStream>& out = streams_[{peer, direction}];
     if (!out) {
       const std::size_t piece = transport_.piece_bytes(peer);
       out = std::make_shared<PieceStream>(piece);
@@ -175,16 +173,13 @@ class Specs {
     return out;
   }
   Key key(const StatementProgram& s, const auto& message, Direction direction) const {
-    return {places_.at(s.statement).phase, message.world_rank, direction};
+    return {phases_.at(s.statement), message.world_rank, direction};
   }
 
   const transport::Transport& transport_;
   bool has_common_phases_;
-  struct Place {
-    std::size_t phase = 0, in_order = 0;  ///< of the statement among all
-  };
-  std::map<int, Place> places_;                                                      ///< by statement
-  std::map<std::tuple<int, int, Direction>, std::shared_ptr<PieceStream>> streams_;  ///< by statement or 0, peer
+  std::map<int, std::size_t> phases_;                                          ///< by statement
+  std::map<std::pair<int, Direction>, std::shared_ptr<PieceStream>> streams_;  ///< by peer
   std::map<Key, std::size_t> bytes_;
   std::map<Key, int> short_ones_;  ///< how many there are
   std::map<Key, std::size_t> carriers_;
@@ -247,14 +242,13 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
       if (transport.places_messages(peer))
         m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
       specs.add(s, m, Direction::send, schedule.sends[k].is_taken_whole);
-      if (m.pieces) m.pieces->when = specs.in_pieces(s, m);
       prepare_for_far(transport, m);
       m.loan = loan_of(schedule, schedule.sends[k]);
       if (m.placement || !transport.lends_regions(peer)) m.in_place.reset();
       m.may_be_taken_back = m.in_place && transport.lends_memory(peer);
       m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);
-      m.is_sent_in_pieces = m.pieces && m.pieces->when != InPieces::never && OutgoingPieces::serves(m.calls) &&
-                            !m.in_place && !schedule.reads_what_it_writes;
+      if (m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes)
+        m.pieces->when = specs.in_pieces(s, m);
     }
     for (IncomingMessage& m : s.incoming) {
       if (m.is_local) continue;

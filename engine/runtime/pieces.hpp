@@ -58,7 +58,7 @@ class MessageCursor {
 };
 
 /// The ring of a few small slots through which long messages go from one rank to another, one after the other, in the
-/// order of their numbers, which both ends know. It is small so that it takes no more of the caches than it must.
+/// order of their statements. It is small so that it takes no more of the caches than it must.
 class PieceStream {
  public:
   explicit PieceStream(std::size_t piece_bytes) : piece_bytes_(piece_bytes) {}
@@ -74,7 +74,7 @@ class PieceStream {
   friend class IncomingPieces;
   /// In front of a piece: which message it belongs to.
   struct Head {
-    std::uint64_t run = 0, message = 0;
+    std::int64_t run = 0, statement = 0;
     auto operator<=>(const Head&) const = default;
   };
 
@@ -93,8 +93,8 @@ enum class InPieces : std::uint8_t {
 /// The sending end of a message in pieces.
 class OutgoingPieces {
  public:
-  OutgoingPieces(std::size_t bytes, std::shared_ptr<PieceStream> stream, std::uint64_t message)
-      : bytes_(bytes), stream_(std::move(stream)), at_{0, message} {}
+  OutgoingPieces(std::size_t bytes, std::shared_ptr<PieceStream> stream, int statement)
+      : bytes_(bytes), stream_(std::move(stream)), at_{0, statement} {}
   InPieces when = InPieces::never;
   bool may_be_far = false;  ///< pieces may go past the caches
 
@@ -105,10 +105,11 @@ class OutgoingPieces {
   }
   /// Every run begins here, whichever way the message goes.
   void begin_run() { ++at_.run; }
-  /// Whether this run's message had better go in pieces.
+  /// Whether this run's message had better go in pieces. Asked once in a run.
   bool are_better() {
-    if (when != InPieces::from_memory) return when == InPieces::always;
-    return runs_to_go_ > 0 && runs_to_go_-- > 0;
+    if (runs_to_go_ == 0) return when == InPieces::always;
+    --runs_to_go_;
+    return true;
   }
   /// Packing a whole message through the caches took so long. Such that come from memory go in pieces for some runs,
   /// until one is looked at again.
@@ -117,7 +118,7 @@ class OutgoingPieces {
   }
   void begin() { left_ = bytes_, vain_looks_ = 0, cursor_.restart(); }
   std::size_t left() const { return left_; }  ///< bytes that are not packed yet
-  /// Packs and sends the next piece if there is room for it, and all of the messages before has been sent. Returns a
+  /// Packs and sends the next piece if there is room for it, and all that goes before has been sent. Returns a
   /// call that met a zero divisor, or null.
   const ReadyCall* advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory);
   /// Whether there was no room many times in a row; then the rest had better go to the whole messages' channel.
@@ -137,7 +138,7 @@ class OutgoingPieces {
   std::size_t bytes_;
   std::shared_ptr<PieceStream> stream_;
   PieceStream::Head at_;
-  unsigned runs_to_go_ = 0;  ///< runs
+  unsigned runs_to_go_ = 0;  ///< in pieces, before a whole message is looked at again
   std::size_t left_ = 0;
   unsigned vain_looks_ = 0;
   MessageCursor cursor_;
@@ -146,8 +147,8 @@ class OutgoingPieces {
 /// The receiving end, where the calls can be made piece by piece.
 class IncomingPieces {
  public:
-  IncomingPieces(std::size_t bytes, std::shared_ptr<PieceStream> stream, std::uint64_t message)
-      : bytes_(bytes), stream_(std::move(stream)), at_{0, message} {}
+  IncomingPieces(std::size_t bytes, std::shared_ptr<PieceStream> stream, int statement)
+      : bytes_(bytes), stream_(std::move(stream)), at_{0, statement} {}
 
   void reserve(const std::vector<ReadyCall>& calls) { cursor_.reserve(calls); }
   /// Every run begins here, whichever way the message comes.

@@ -27,7 +27,6 @@ struct OutgoingMessage {
   std::uint64_t next = 0;                  ///< number of the next message on `channel`
   bool ends_when_sent = false;             ///< the run does not end before the message is sent
   std::unique_ptr<OutgoingPieces> pieces;  ///< null: always sent whole
-  bool is_sent_in_pieces = false;          ///< where that is better and this rank may wait for the receiver
   std::unique_ptr<OutgoingLoan> loan;      ///< null: never lent
   bool may_be_taken_back = false;          ///< what lies in place is put instead when nobody comes for it
   unsigned vain_looks = 0;                 ///< whether the receiver has read what was lent

@@ -145,7 +145,7 @@ void Runner::begin_collective(int number, StatementProgram& s) {
   for (OutgoingMessage& m : s.outgoing) {
     if (m.pieces) m.pieces->begin_run();
     if (m.loan && m.loan->is_wanted() && lend(number, m)) continue;
-    if (m.is_sent_in_pieces && may_wait_ && m.pieces->are_better()) {
+    if (m.pieces && may_wait_ && m.pieces->are_better()) {
       m.pieces->begin();
       under_way_.push_back({number, &m});
       continue;
@@ -163,7 +163,7 @@ void Runner::begin_collective(int number, StatementProgram& s) {
     }
     if (m.may_be_far && m.channel->goes_past_caches(seq)) {
       pack_for_far(number, m, slot);
-    } else if (m.is_sent_in_pieces) {
+    } else if (m.pieces && m.pieces->when == InPieces::from_memory) {
       const Clock::time_point begin = Clock::now();
       pack(number, m, slot);
       m.pieces->note_packing(Clock::now() - begin);

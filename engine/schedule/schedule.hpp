@@ -65,7 +65,7 @@ struct Schedule {
   std::string plan;
   std::int64_t rank = 0, size = 1;  ///< in the world
   std::vector<StatementSchedule> statements;
-  /// Statements (by number) that run together: none touches what another of the phase writes.
+  /// Statements (by number, ascending throughout) that run together: none touches what another of the phase writes.
   std::vector<std::vector<int>> phases;
   bool has_common_phases = false;  ///< all ranks have the same, as they have found out together
 };
