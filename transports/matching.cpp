@@ -4,9 +4,9 @@
 #include "transports/matching.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <tuple>
 
+#include "transports/bytes.hpp"
 #include "transports/codes.hpp"
 
 namespace kplan::transport {
@@ -24,19 +24,6 @@ struct End {
     return sender == other.sender && receiver == other.receiver && spec.id == other.spec.id;
   }
 };
-
-template <class T>
-void append(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-template <class T>
-T take(std::string_view& in) {
-  T value;
-  std::memcpy(&value, in.data(), sizeof value);
-  in.remove_prefix(sizeof value);
-  return value;
-}
 
 std::vector<ChannelSpec> decode(std::string_view bytes) {
   std::vector<ChannelSpec> specs;
@@ -151,7 +138,10 @@ Matching match(std::span<const std::string> lists, int own_rank) {
 }
 
 void agree(Transport& transport, std::string_view problem, Clock::time_point deadline) {
-  const std::vector<std::string> problems = transport.allgather(problem, deadline);
+  throw_first(transport.allgather(problem, deadline));
+}
+
+void throw_first(std::span<const std::string> problems) {
   for (std::size_t rank = 0; rank < problems.size(); ++rank) {
     if (!problems[rank].empty())
       throw TransportError(codes::cannot_open,

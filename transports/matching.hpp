@@ -30,6 +30,9 @@ Matching match(std::span<const std::string> lists, int own_rank);
 /// Collective: throws on every rank if any rank has a problem to tell, and returns on every rank if none has.
 void agree(Transport& transport, std::string_view problem, Clock::time_point deadline);
 
+/// Throws if a rank has a problem to tell; `problems` by rank, as all ranks know them.
+void throw_first(std::span<const std::string> problems);
+
 /// `rank 3`, or `ranks 1, 3`; at most eight are named.
 std::string rank_list(std::span<const int> ranks);
 

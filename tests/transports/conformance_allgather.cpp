@@ -42,3 +42,20 @@ TEST_CASE("allgather carries a megabyte", "[conformance]") {
     });
   }
 }
+
+TEST_CASE("allgathers of a few bytes and of many follow each other", "[conformance]") {
+  for (const int ranks : rank_counts) {
+    on_ranks(ranks, [=](Transport& transport) {
+      const auto text_of = [](int rank, int round) {  // long ones of all ranks, of one, of none
+        constexpr std::size_t lengths[] = {16319, 16320, 16321, 40000, 5};
+        const bool is_long = round % 4 == 0 || (round % 4 == 1 && rank == round % 3);
+        return std::string(is_long ? lengths[round % 5] : 3, static_cast<char>('a' + (rank + round) % 26));
+      };
+      for (int round = 0; round < 60; ++round) {
+        const auto all = transport.allgather(text_of(transport.rank(), round), soon());
+        for (int rank = 0; rank < ranks; ++rank)
+          claim(all[static_cast<std::size_t>(rank)] == text_of(rank, round), "the text is that of its rank");
+      }
+    });
+  }
+}

@@ -45,6 +45,7 @@ class MpiTransport final : public Backend {
   explicit MpiTransport(std::shared_ptr<World> world)
       : world_(std::move(world)), is_oversubscribed_(shares_cores(world_->comm())) {}
 
+  void require_usable() const override;
   std::string_view name() const override { return "mpi"; }
   int rank() const override { return world_->rank(); }
   int size() const override { return world_->size(); }
@@ -71,7 +72,6 @@ class MpiTransport final : public Backend {
   std::optional<int> dead() override { return std::nullopt; }  // MPI tells of no death
 
  private:
-  void require_usable() const;
   int tags_left() const { return world_->limits().max_tag - next_tag_ + 1; }
   int reserve_tags(int count);
   void warm_peers(std::span<const ChannelSpec> specs, Clock::time_point deadline);

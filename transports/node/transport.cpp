@@ -5,13 +5,14 @@
 #include "transports/node/transport.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <map>
 
 #include "transports/codes.hpp"
 #include "transports/matching.hpp"
 #include "transports/node/allocations.hpp"
+#include "transports/node/gathering.hpp"
+#include "transports/node/offer.hpp"
 #include "transports/pause.hpp"
 #include "transports/shared/exchange.hpp"
 #include "transports/shared/ring.hpp"
@@ -19,41 +20,17 @@
 namespace kplan::transport::node_path {
 namespace {
 
-/// Where the rings of one rank lie; the rings follow.
-struct Card {
-  std::int64_t file = -1;
-  std::uint64_t bytes = 0;
-};
-
-/// One ring in its sender's segment.
-struct RingCard {
-  std::int64_t receiver = 0;
-  std::uint64_t id = 0, offset = 0;
-};
-
-template <class T>
-void append(std::string& out, const T& value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-template <class T>
-T take(std::string_view& in) {
-  T out;
-  std::memcpy(&out, in.data(), sizeof out);
-  in.remove_prefix(sizeof out);
-  return out;
-}
-
 class NodeTransport final : public Transport {
  public:
-  /// `are_all_near`: on every rank all others are neighbours.
-  NodeTransport(std::shared_ptr<Backend> base, std::shared_ptr<Neighbours> neighbours, bool are_all_near)
+  /// `gathering`: where on every rank all others are neighbours, and are few.
+  NodeTransport(std::shared_ptr<Backend> base, std::shared_ptr<Neighbours> neighbours,
+                std::unique_ptr<Gathering> gathering)
       : base_(std::move(base)),
         in_flight_(base_->in_flight()),
         neighbours_(std::move(neighbours)),
         allocations_(std::make_shared<Allocations>(neighbours_)),
-        is_oversubscribed_(transport::is_oversubscribed(neighbours_->count())),
-        has_pipes_(are_all_near && base_->size() <= most_ranks_with_pipes) {}
+        gathering_(std::move(gathering)),
+        is_oversubscribed_(transport::is_oversubscribed(neighbours_->count())) {}
 
   ~NodeTransport() override { in_flight_->end(); }
 
@@ -78,12 +55,10 @@ class NodeTransport final : public Transport {
   std::string_view name() const override { return base_->name(); }
   int rank() const override { return base_->rank(); }
   int size() const override { return base_->size(); }
-  std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) override {
-    return base_->allgather(mine, deadline);
-  }
+  std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) override;
   std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
   std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline, Use use) override;
-  bool tells_faster() const override { return !has_pipes_ && base_->tells_faster(); }
+  bool tells_faster() const override { return !gathering_ && base_->tells_faster(); }
   bool has_collectives() const override { return base_->has_collectives(); }
   std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override {
     moves_base_ = true;
@@ -114,51 +89,68 @@ class NodeTransport final : public Transport {
   }
 
  private:
+  bool is_rank(int rank) const { return rank >= 0 && rank < size(); }
+  std::vector<Offer> tell(const Offer& mine, Clock::time_point deadline);
+  void look_for_missing(Clock::time_point begin, Clock::time_point deadline);
+
   std::shared_ptr<Backend> base_;
   std::shared_ptr<InFlightList> in_flight_;
   std::shared_ptr<Neighbours> neighbours_;
   std::shared_ptr<Allocations> allocations_;
+  std::unique_ptr<Gathering> gathering_;  ///< null on all ranks or on none
   static constexpr unsigned turns_of_base = 256;
-  static constexpr int most_ranks_with_pipes = 32;
   std::size_t piece_bytes_ = piece_bytes_from_environment();
   std::size_t non_temporal_bytes_ = non_temporal_bytes_from_environment();
   Distances distances_{far_from_environment()};
-  bool is_oversubscribed_, moves_base_ = false, has_distant_ = false;
-  bool has_pipes_;  ///< for sparse exchanges of runs; the same on all ranks
+  bool is_oversubscribed_, moves_base_ = false, has_distant_ = false, has_failed_ = false;
   unsigned turns_ = 0;
 };
 
+/// Collective: tells this rank's offer and learns those of all. Throws, on every rank, if one has a problem.
+std::vector<Offer> NodeTransport::tell(const Offer& mine, Clock::time_point deadline) {
+  std::vector<Offer> out;
+  std::vector<std::string> problems;
+  for (const std::string& theirs : allgather(encode(mine), deadline)) {
+    out.push_back(decode_offer(theirs));
+    problems.push_back(out.back().problem);
+  }
+  throw_first(problems);
+  return out;
+}
+
 std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const ChannelSpec> specs,
                                                           Clock::time_point deadline) {
-  (void)match(allgather(encode(specs), deadline), rank());
-
   std::vector<ChannelSpec> distant;
   std::vector<std::size_t> distant_places, offsets(specs.size());
-  Card mine;
-  std::string rings, problem;
+  Offer mine;
+  mine.specs = encode(specs);
   std::shared_ptr<Segment> segment;
   try {
     for (std::size_t k = 0; k < specs.size(); ++k) {
-      if (!neighbours_->is_here(specs[k].peer)) {
-        distant.push_back(specs[k]);
+      const ChannelSpec& s = specs[k];
+      if (!is_rank(s.peer)) continue;  // match() refuses it
+      if (!neighbours_->is_here(s.peer)) {
+        distant.push_back(s);
         distant_places.push_back(k);
-      } else if (specs[k].direction == Direction::send) {
+      } else if (s.direction == Direction::send && s.slots > 0) {
         offsets[k] = mine.bytes;
-        mine.bytes += ring_bytes(specs[k].capacity_bytes, specs[k].slots);
-        append(rings, RingCard{specs[k].peer, specs[k].id, offsets[k]});
+        mine.bytes += ring_bytes(s.capacity_bytes, s.slots);
+        mine.rings.push_back({s.peer, s.id, offsets[k]});
       }
     }
+    mine.has_distant = !distant.empty();
     if (mine.bytes > 0) segment = Segment::create(mine.bytes);
     if (segment) mine.file = segment->file();
   } catch (const std::exception& error) {
-    problem = error.what();
+    mine.problem = error.what();
   }
-  agree(*this, problem, deadline);
-  std::string card;
-  append(card, mine);
-  const auto cards = allgather(card + rings, deadline);
+  const std::vector<Offer> offers = tell(mine, deadline);
+  std::vector<std::string> lists;
+  for (const Offer& o : offers) lists.push_back(o.specs);
+  (void)match(lists, rank());
 
   std::vector<std::unique_ptr<Channel>> out(specs.size());
+  std::string problem;
   try {
     std::map<int, std::shared_ptr<Segment>> segments;
     for (std::size_t k = 0; k < specs.size(); ++k) {
@@ -168,61 +160,94 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
         out[k] = sending_end({segment, segment->data() + offsets[k]}, specs[k], allocations_, distances_.to(peer));
         continue;
       }
-      std::string_view theirs = cards[static_cast<std::size_t>(peer)];
-      const Card where = take<Card>(theirs);
+      const Offer& theirs = offers[static_cast<std::size_t>(peer)];
       auto& mapped = segments[peer];
-      if (!mapped) mapped = Segment::open(neighbours_->process(peer), static_cast<int>(where.file), where.bytes);
-      while (!theirs.empty()) {
-        const RingCard ring = take<RingCard>(theirs);
+      if (!mapped) mapped = Segment::open(neighbours_->process(peer), static_cast<int>(theirs.file), theirs.bytes);
+      for (const RingCard& ring : theirs.rings)
         if (ring.receiver == rank() && ring.id == specs[k].id)
           out[k] = receiving_end({mapped, mapped->data() + ring.offset}, specs[k], allocations_);
-      }
     }
   } catch (const std::exception& error) {
     problem = error.what();
   }
   agree(*this, problem, deadline);  // everything is mapped: the files can be closed
   if (segment) segment->close_file();
-  bool has_distant = false;
-  for (const std::string& theirs : allgather(distant.empty() ? "" : "1", deadline))
-    has_distant = has_distant || !theirs.empty();
-  if (!has_distant) return out;
+  if (std::ranges::none_of(offers, &Offer::has_distant)) return out;
   moves_base_ = has_distant_ = true;
   auto opened = base_->open(distant, deadline);
   for (std::size_t k = 0; k < opened.size(); ++k) out[distant_places[k]] = std::move(opened[k]);
   return out;
 }
 
+/// Between ranks that are all here and are few by shared memory, unless somebody brings too much for that.
+std::vector<std::string> NodeTransport::allgather(std::string_view mine, Clock::time_point deadline) {
+  if (!gathering_) return base_->allgather(mine, deadline);
+  base_->require_usable();
+  if (has_failed_)
+    throw TransportError(codes::unusable, "a collective call after one that failed; make a new transport");
+  const Clock::time_point begin = Clock::now();
+  gathering_->begin(mine);
+  constexpr unsigned short_idle = 16, rounds_to_look = 64;
+  for (unsigned idle = 1; !gathering_->is_complete(); ++idle) {
+    // A rank that is waited for may be waiting for what only the base transport moves.
+    if (idle > short_idle) base_->progress();
+    pause(idle);
+    if (idle % rounds_to_look == 0) look_for_missing(begin, deadline);
+  }
+  if (auto all = gathering_->take()) return std::move(*all);
+  return base_->allgather(mine, deadline);
+}
+
+/// Throws where a rank that has not come to a collective call has ended, or should have come by now, or where some
+/// rank has given up.
+void NodeTransport::look_for_missing(Clock::time_point begin, Clock::time_point deadline) {
+  const Clock::time_point now = Clock::now();
+  const std::string self = "rank " + std::to_string(rank());
+  const std::vector<int> missing = gathering_->waits_for();
+  if (!missing.empty() && now >= deadline && gathering_->given_up().empty())
+    gathering_->give_up(self + " waited " + std::to_string(std::chrono::duration<double>(now - begin).count()) +
+                        " s for " + rank_list(missing) + " of " + std::to_string(size()) +
+                        " to come to it; make the same collective calls in the same order on every rank, or raise "
+                        "KPLAN_TIMEOUT");
+  const std::string given_up = gathering_->given_up();
+  if (!given_up.empty()) {
+    has_failed_ = true;
+    throw TransportError(codes::not_come, self + " is in a collective call, and " + given_up);
+  }
+  for (const int rank : missing) {
+    if (!is_dead(rank) && !base_->is_dead(rank)) continue;
+    if (gathering_->has_begun(rank)) continue;  // before it ended
+    has_failed_ = true;
+    throw TransportError(codes::lost, self + " waits in a collective call for rank " + std::to_string(rank) +
+                                          ", which has ended; see what rank " + std::to_string(rank) + " reports");
+  }
+}
+
 std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point deadline, Use use) {
-  if (use == Use::set_up || !has_pipes_) {
+  if (use == Use::set_up || !gathering_) {
     if (use == Use::runs) moves_base_ = has_distant_ = true;
     return base_->open_exchange(deadline, use);
   }
   const auto ranks = static_cast<std::size_t>(size());
   const std::size_t chunk_bytes = (std::size_t{4} << 20) / std::max<std::size_t>(ranks, 4) - sizeof(Chunk);
   const std::size_t stride = pipe_bytes(chunk_bytes);
-  Card mine;
-  std::string problem;
+  Offer mine;
   std::shared_ptr<Segment> segment;
   try {
     segment = Segment::create(mine.bytes = ranks * stride);
     mine.file = segment->file();
   } catch (const std::exception& error) {
-    problem = error.what();
+    mine.problem = error.what();
   }
-  agree(*this, problem, deadline);
-  std::string card;
-  append(card, mine);
-  const auto cards = allgather(card, deadline);
+  const std::vector<Offer> offers = tell(mine, deadline);
+  std::string problem;
   Pipes pipes{std::vector<PipeMemory>(ranks), std::vector<PipeMemory>(ranks),
               std::vector<std::shared_ptr<Distance>>(ranks), chunk_bytes, non_temporal_bytes_};
   try {
     for (int peer = 0; peer < size(); ++peer) {
       if (peer == rank()) continue;
       const auto p = static_cast<std::size_t>(peer);
-      std::string_view theirs = cards[p];
-      const Card where = take<Card>(theirs);
-      const auto mapped = Segment::open(neighbours_->process(peer), static_cast<int>(where.file), where.bytes);
+      const auto mapped = Segment::open(neighbours_->process(peer), static_cast<int>(offers[p].file), offers[p].bytes);
       pipes.outgoing[p] = {segment, segment->data() + p * stride};
       pipes.distances[p] = distances_.to(peer);
       pipes.incoming[p] = {mapped, mapped->data() + static_cast<std::size_t>(rank()) * stride};
@@ -249,7 +274,11 @@ std::shared_ptr<Transport> with_node_path(std::shared_ptr<Backend> base) {
     are_all_near = are_all_near && theirs == "a";
   }
   if (!is_used) return base;
-  return std::make_shared<NodeTransport>(std::move(base), std::move(neighbours), are_all_near);
+  constexpr int most_with_memory_of_all = 32;
+  std::unique_ptr<Gathering> gathering;
+  if (are_all_near && base->size() <= most_with_memory_of_all)
+    gathering = std::make_unique<Gathering>(*base, *neighbours, deadline);
+  return std::make_shared<NodeTransport>(std::move(base), std::move(neighbours), std::move(gathering));
 }
 
 }  // namespace kplan::transport::node_path

@@ -23,6 +23,7 @@ class OfiTransport final : public Backend {
   explicit OfiTransport(std::shared_ptr<World> world)
       : world_(std::move(world)), is_oversubscribed_(transport::is_oversubscribed(world_->neighbours())) {}
 
+  void require_usable() const override;
   std::string_view name() const override { return "ofi"; }
   int rank() const override { return world_->rank(); }
   int size() const override { return world_->size(); }
@@ -40,7 +41,6 @@ class OfiTransport final : public Backend {
   bool is_dead(int rank) override { return world_->is_dead(rank); }
 
  private:
-  void require_usable() const;
   void introduce(std::span<const ChannelSpec> specs, std::span<const std::uint32_t> numbers, const Matching& matching,
                  Clock::time_point deadline);
 
@@ -125,7 +125,7 @@ std::vector<std::unique_ptr<Channel>> OfiTransport::open(std::span<const Channel
 }  // namespace
 
 std::shared_ptr<Backend> make_transport(std::unique_ptr<control::Member> member, Limits limits,
-                                          Clock::time_point deadline) {
+                                        Clock::time_point deadline) {
   return std::make_shared<OfiTransport>(std::make_shared<World>(std::move(member), limits, deadline));
 }
 

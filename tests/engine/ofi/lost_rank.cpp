@@ -91,14 +91,14 @@ std::vector<std::string> lost_texts(const std::string& way, int rank, int victim
 }
 
 /// What those that compile are told when one does not, or only when they have given up: the first whose time is over
-/// tells the others; if the late one does not find rank 0 any more, it knows no more than that.
+/// tells the others. Without shared memory, a late one that does not find rank 0 any more knows no more than that.
 std::vector<std::string> absent_texts(int rank, int victim, int ranks) {
+  std::vector<std::string> out;
   if (rank == victim && rank != 0)
-    return {
+    out.push_back(
         fmt::format("rank {} waits in a collective call for rank 0, which has ended; see what rank 0 reports "
                     "[KP-T002]",
-                    rank)};
-  std::vector<std::string> out;
+                    rank));
   for (int first = 0; first < ranks; ++first)
     if (first != victim)
       out.push_back(

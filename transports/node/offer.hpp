@@ -1,0 +1,30 @@
+#pragma once
+// What a rank tells all others before they map its rings or pipes, as bytes for allgather.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kplan::transport::node_path {
+
+/// One ring in its sender's segment.
+struct RingCard {
+  std::int64_t receiver = 0;
+  std::uint64_t id = 0, offset = 0;
+};
+
+/// What a rank tells all others before they map its rings.
+struct Offer {
+  std::int64_t file = -1;    ///< of the segment that its rings or pipes lie in
+  std::uint64_t bytes = 0;   ///< of that
+  bool has_distant = false;  ///< it has channels to ranks of other nodes
+  std::string problem;       ///< why it cannot offer anything
+  std::string specs;         ///< all its ends
+  std::vector<RingCard> rings;
+};
+
+std::string encode(const Offer& offer);
+Offer decode_offer(std::string_view bytes);
+
+}  // namespace kplan::transport::node_path
