@@ -166,4 +166,21 @@ std::optional<JoinedEnds> join_ends(const Statement& s, std::vector<Transfer> fr
   return out;
 }
 
+std::vector<MetShares> meet_shares(const JoinedEnds& own, const Message& arrived) {
+  if (own.size() != arrived.transfers.size()) return {};
+  std::vector<MetShares> out;
+  for (std::size_t k = 0; k < own.size(); ++k) {
+    MetShares met{own[k].first, own[k].second, arrived.transfers[k]};
+    Piece &mine = met.from.piece, &theirs = met.arrived.piece;
+    for (const Piece* p : {&mine, &theirs})
+      if (std::ranges::any_of(p->tracks, &Track::is_listed)) return {};
+    if (met.to.reduction != met.arrived.reduction || !met.to.is_injective || !met.arrived.is_injective ||
+        !match_nests(mine, theirs) || mine.tracks.back() != theirs.tracks[0])
+      return {};
+    met.to.piece = {mine.list_length, mine.counts, {mine.tracks.back()}};
+    out.push_back(std::move(met));
+  }
+  return out;
+}
+
 }  // namespace kplan

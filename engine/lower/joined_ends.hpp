@@ -18,4 +18,13 @@ using JoinedEnds = std::vector<std::pair<Transfer, Transfer>>;
 /// look at one by one. Cost: by transfers where both ends cut their elements alike, by elements otherwise.
 std::optional<JoinedEnds> join_ends(const Statement& s, std::vector<Transfer> from, std::vector<Transfer> to);
 
+/// A rank's own elements, and those of a message that go to the same places, on one nest.
+struct MetShares {
+  Transfer from, to, arrived;
+};
+
+/// The own share and a message, transfer by transfer. None where they do not go to the same places, in loops without
+/// lists, each place once.
+std::vector<MetShares> meet_shares(const JoinedEnds& own, const Message& arrived);
+
 }  // namespace kplan

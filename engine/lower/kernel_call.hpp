@@ -2,10 +2,11 @@
 // One call of a kernel, ready but for the addresses: which spec, which memory each stream walks, and its run-time
 // arguments. Contiguous data takes no kernel: a call without spec is one block copy.
 
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
-#include "engine/schedule/schedule.hpp"
+#include "engine/lower/joined_ends.hpp"
 #include "jit/kernel_spec.hpp"
 
 namespace kplan {
@@ -67,6 +68,9 @@ class Lowering {
   void unpack(const Transfer& t, std::vector<KernelCall>& to);
   /// Reads values and updates places, for transfers that join_ends made. Not for varying patterns.
   void move(const Transfer& from, const Transfer& to, std::vector<KernelCall>& calls);
+  /// Reads values and the message and updates their places with one after the other, for shares that meet_shares
+  /// brought together. Nothing for records, for C++ functions, and where a divisor may be zero.
+  std::optional<KernelCall> merge(const MetShares& shares, bool is_own_first);
 
  private:
   struct Build;

@@ -17,6 +17,31 @@ std::optional<OutgoingMessage::InPlace> lies_in_place(const StatementSchedule& s
   return OutgoingMessage::InPlace{calls[0].streams[1].buffer, calls[0].streams[1].offset_bytes};
 }
 
+/// The message that meets the own share: they are applied one right after the other, so that one loop can do both.
+struct Meeting {
+  std::size_t message = 0;
+  bool is_own_first = false;
+};
+
+std::optional<Meeting> meeting_of(const StatementSchedule& s) {
+  if (s.receives.empty()) return std::nullopt;
+  if (!s.is_in_sender_order) return Meeting{0, true};
+  const auto next = std::ranges::upper_bound(s.receives, s.rank, {}, &Message::peer) - s.receives.begin();
+  const auto k = static_cast<std::size_t>(next);
+  return k < s.receives.size() ? Meeting{k, true} : Meeting{k - 1, false};
+}
+
+/// The kernels of a message that goes to the same places as the own share, for both. None where that cannot be.
+std::vector<KernelCall> merged(const JoinedEnds& own, const Message& message, bool is_own_first, Lowering& lowering) {
+  std::vector<KernelCall> out;
+  for (const MetShares& met : meet_shares(own, message)) {
+    auto call = lowering.merge(met, is_own_first);
+    if (!call) return {};
+    out.push_back(std::move(*call));
+  }
+  return out;
+}
+
 LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule& s, SpecTable& specs,
                                  Literals literals) {
   Lowering lowering(bound, s, specs, literals);
@@ -29,23 +54,34 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
   };
   LoweredStatement out;
   for (const Message& m : s.sends) {
-    LoweredStatement::Calls calls{m.peer, {}, {}};
+    LoweredStatement::Calls calls{m.peer, {}, {}, {}};
     for (const Transfer& t : m.transfers) each_run(t, [&](const Transfer& part) { lowering.pack(part, calls.calls); });
     calls.in_place = lies_in_place(s, m, calls.calls);
     out.sends.push_back(std::move(calls));
   }
-  for (const Message& m : s.receives) {
-    LoweredStatement::Calls calls{m.peer, {}, {}};
-    for (const Transfer& t : m.transfers)
-      each_run(t, [&](const Transfer& part) { lowering.unpack(part, calls.calls); });
-    out.receives.push_back(std::move(calls));
-  }
-  if (s.local_send.empty() || s.local_receive.empty()) return out;
+  const bool has_share = !s.local_send.empty() && !s.local_receive.empty();
   const Statement& statement = bound.model->statements[static_cast<std::size_t>(s.statement)];
   std::optional<JoinedEnds> ends;
-  if (!s.reads_what_it_writes && literals != Literals::innermost &&
+  if (has_share && !s.reads_what_it_writes && literals != Literals::innermost &&
       std::ranges::none_of(statement.reductions, &Reduction::is_native))
     ends = join_ends(statement, s.local_send[0].transfers, s.local_receive[0].transfers);
+  const std::optional<Meeting> meeting = ends ? meeting_of(s) : std::nullopt;
+  bool is_merged = false;
+  for (const Message& m : s.receives) {
+    LoweredStatement::Calls calls{m.peer, {}, {}, {}};
+    if (meeting && out.receives.size() == meeting->message) {
+      calls.is_own_first = meeting->is_own_first;
+      calls.calls = merged(*ends, m, meeting->is_own_first, lowering);
+      is_merged = !calls.calls.empty();
+      if (is_merged)
+        for (const auto& [from, to] : *ends) lowering.move(from, to, calls.own);
+    }
+    if (calls.calls.empty())
+      for (const Transfer& t : m.transfers)
+        each_run(t, [&](const Transfer& part) { lowering.unpack(part, calls.calls); });
+    out.receives.push_back(std::move(calls));
+  }
+  if (is_merged || !has_share) return out;
   if (ends) {
     for (const auto& [from, to] : *ends) lowering.move(from, to, out.local);
   } else {
@@ -95,8 +131,11 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
   };
   for (std::size_t k = 0; k < s.sends.size(); ++k)
     add(out.outgoing, s.sends[k], ready(lowered.sends[k].calls)).in_place = lowered.sends[k].in_place;
-  for (std::size_t k = 0; k < s.receives.size(); ++k)
-    add(out.incoming, s.receives[k], ready(lowered.receives[k].calls));
+  for (std::size_t k = 0; k < s.receives.size(); ++k) {
+    IncomingMessage& m = add(out.incoming, s.receives[k], ready(lowered.receives[k].calls));
+    m.own = ready(lowered.receives[k].own);
+    m.is_own_first = lowered.receives[k].is_own_first;
+  }
   if (!lowered.local.empty()) {
     out.staging = ready(lowered.staging);
     if (!out.staging.empty()) out.staged.resize(static_cast<std::size_t>(s.local_send[0].bytes));
@@ -120,6 +159,7 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
   for (OutgoingMessage& m : outgoing) renew(m.calls);
   for (IncomingMessage& m : incoming) {
     renew(m.calls);
+    renew(m.own);
     if (m.loan) m.loan->set_varying(parameters);
   }
 }

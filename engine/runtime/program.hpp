@@ -41,6 +41,10 @@ struct IncomingMessage {
   std::size_t bytes = 0;
   std::unique_ptr<transport::Channel> channel;  ///< null: local
   std::vector<ReadyCall> calls;
+  /// This rank's own share, where `calls` apply it too, before the message or after it: for messages that they do not
+  /// unpack. There is no local share then.
+  std::vector<ReadyCall> own;
+  bool is_own_first = false;
   bool is_local = false, is_done = false;
   std::uint64_t next = 0;
   std::unique_ptr<IncomingPieces> pieces;  ///< null: always comes whole
@@ -90,6 +94,8 @@ struct LoweredStatement {
     std::int64_t peer = 0;
     std::vector<KernelCall> calls;
     std::optional<OutgoingMessage::InPlace> in_place;
+    std::vector<KernelCall> own;  ///< received: the local share, where `calls` do it too
+    bool is_own_first = false;
   };
   std::vector<Calls> sends, receives;
   std::vector<KernelCall> staging, local;

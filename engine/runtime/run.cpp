@@ -279,6 +279,7 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
       note_zero_divisor(s.statement, *faulty, false);
     m.is_done = true;
   } else if (m.placement) {
+    apply_own(m);  // what is placed is assigned, and so comes first
     m.is_done = true;
   } else {
     apply(s, m, message);

@@ -68,6 +68,7 @@ class Runner final : private FaultNotes {
   bool take_arrived(StatementProgram& s);
   bool take(StatementProgram& s, IncomingMessage& m);
   bool take_piece(StatementProgram& s, IncomingMessage& m);
+  void apply_own(IncomingMessage& m);
   bool take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions);
   void apply(StatementProgram& s, IncomingMessage& m, std::byte* message);
   void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) override;

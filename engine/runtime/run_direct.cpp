@@ -63,9 +63,16 @@ bool Runner::take_lent(StatementProgram& s, IncomingMessage& m, std::span<const 
     m.channel->decline(m.next);
     return false;
   }
+  if (m.is_own_first) apply_own(m);
   if (const ReadyCall* faulty = m.loan->apply(regions, memory_)) note_zero_divisor(s.statement, *faulty, false);
+  if (!m.is_own_first) apply_own(m);
   m.is_done = true;
   return true;
+}
+
+/// The share of this rank that a message's kernels apply too, where they do not unpack it.
+void Runner::apply_own(IncomingMessage& m) {
+  for (ReadyCall& call : m.own) call(memory_, nullptr);
 }
 
 /// After a failure: nothing of this rank's memory is read or written by others any more when it returns, or they take

@@ -136,6 +136,28 @@ TEST_CASE("what a rank sends to itself is moved in one pass, unless it reads wha
       lowered(R"("a": {"type": "f64", "shape": [8]})", "a[7 - i]@0 <<= a[i]@0 where i in range(8)").staging.empty());
 }
 
+TEST_CASE("a message that goes to the same places as the own share is unpacked in one pass with it") {
+  const auto lowered = [](const char* statement, int rank) {
+    const std::shared_ptr<const Plan> holder = std::make_shared<const Plan>(
+        plan_of(R"("a": {"type": "f64", "shape": [8, 16]}, "b": {"type": "f32", "shape": [8, 16]})", statement));
+    const BoundPlan bound = bind_values(std::shared_ptr<const PlanModel>(holder, &holder->model()), {}, rank, 3).bound;
+    SpecTable specs;
+    return lower(bound, build_schedule(bound), specs)[0];
+  };
+  const auto merged = [](const LoweredStatement& s) {  // by sender; the others' place is empty
+    std::string out;
+    for (const auto& m : s.receives) out += m.own.empty() ? '-' : m.is_own_first ? '<' : '>';
+    CHECK(s.local.empty() == (out.find_first_not_of('-') != std::string::npos));
+    return out;
+  };
+  const char* const all = "a@j << sum << b@i where i in world, j in world";
+  CHECK(merged(lowered(all, 0)) == "<-");
+  CHECK(merged(lowered(all, 1)) == "-<");
+  CHECK(merged(lowered(all, 2)) == "->");
+  CHECK(merged(lowered("a[i, :]@j << sum << b[i, :]@i where i in world, j in world", 1)) == "--");
+  CHECK(lowered(all, 1).receives[1].calls.size() == 1);
+}
+
 TEST_CASE("statements that touch nothing in common run together, others one after the other") {
   const char* buffers =
       R"("a": {"type": "f64", "shape": [4]}, "b": {"type": "f64", "shape": [4]}, "c": {"type": "f64", "shape": [4]}, "d": {"type": "f64", "shape": [4]})";

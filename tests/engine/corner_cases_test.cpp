@@ -57,6 +57,28 @@ TEST_CASE("corners of the language agree with the reference interpreter") {
     fails(plan_of(3, {{"A[0]", "rank", "sum", "B[0]", "rank"}}, {"k in {0 ... 5}", "q = 5 / (k - 3)"}));
     runs(plan_of(3, {{"A[0]", "rank", "assign", "B[0]", "rank"}}, {"k in {0 ... 5}", "k == 1", "q = 5 / (k - 3)"}));
   }
+  SECTION("a rank's own share and a message that goes to the same places, in every order") {
+    for (const int ranks : {2, 3, 4})
+      for (const char* op : {"sum", "prod", "min", "axpy", "mean"})
+        for (const char* value : {"B[k]", "f32(B[k]) * alpha + i", "B[7 - k]"})
+          for (const bool is_fresh : {false, true})
+            for (const bool is_any_order : {false, true}) {
+              RandomPlan plan =
+                  plan_of(ranks, {{"A[k]", "j", op, value, "i"}}, {"i in world", "j in world", "k in range(8)"});
+              plan.statements[0].is_fresh = is_fresh;
+              plan.statements[0].is_any_order = is_any_order;
+              // Sums that may be made in any order differ in their last digits.
+              if (!is_any_order || op == std::string_view("min")) runs(plan);
+            }
+    // Integers whose operator divides are left alone, and so are places that differ.
+    RandomPlan integers =
+        plan_of(3, {{"N[k]", "j", "mean", "index[k]", "i"}}, {"i in world", "j in world", "k in range(8)"});
+    integers.buffers.push_back({"N", "i64", {12}, {}, "", false, false});
+    runs(integers);
+    runs(plan_of(3, {{"A[i == j ? k : 7 - k]", "j", "sum", "B[k]", "i"}},
+                 {"i in world", "j in world", "k in range(8)"}));
+    runs(plan_of(3, {{"A[(k + i) % 8]", "j", "sum", "B[k]", "i"}}, {"i in world", "j in world", "k in range(8)"}));
+  }
   SECTION("faces of a field whose rows end and begin on one cache line") {
     for (const std::string op : {"assign", "sum"}) {
       RandomPlan plan = plan_of(2, {{"A[1:9, 1:9, t]", "(r + d) % size", op, "B[1:9, 1:9, f]", "r"}},

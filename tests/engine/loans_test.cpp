@@ -1,5 +1,6 @@
 // Messages that are read where they lie in the sender's memory. Threads can read any memory of each other's; processes
 // are in tests/engine/mpi, with KPLAN_LEND_BYTES.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -66,6 +67,34 @@ TEST_CASE("messages that are lent are right whichever way each run goes") {
     }
     return engine.rank() == 0 || arrays.is_right(12);
   }));
+}
+
+TEST_CASE("a rank's own share is not forgotten where the message that it is unpacked with is lent") {
+  constexpr std::int64_t ranks = 3;
+  std::vector<char> right(ranks);
+  transport::run_local(ranks, [&](std::shared_ptr<transport::Transport> transport) {
+    Engine engine(std::move(transport));
+    const Plan plan =
+        Plan::parse(R"json({"kplan": 1, "name": "total", "parameters": {"n": {"type": "i64"}}, "buffers": {
+      "a": {"type": "f64", "shape": ["n"]}, "b": {"type": "f32", "shape": ["n"]}},
+      "statements": [{"communicate": "a@j << sum << b@i where i in world, j in world"}]})json");
+    Executable x = engine.compile(plan, {{"n", count}});
+    std::vector<double> a(count, 1.);
+    std::vector<float> b(count, static_cast<float>(engine.rank() + 1));
+    x.bind("a", a);
+    x.bind_bytes("b", std::as_writable_bytes(std::span(b)), Written::seldom);
+    for (int run = 0; run < 12; ++run) {
+      if ((run / (engine.rank() + 2)) % 2 == 0) {
+        x.run();
+      } else {
+        x.start();
+        x.wait();
+      }
+    }
+    right[static_cast<std::size_t>(engine.rank())] =
+        std::ranges::all_of(a, [](double value) { return value == 1 + 12 * (1 + 2 + 3); });
+  });
+  CHECK(right == std::vector<char>(ranks, 1));
 }
 
 TEST_CASE("a receiver that waits for something else first does not hold up who lends to it") {

@@ -40,8 +40,12 @@ void each_call(const Lowered& lowered, const std::function<void(const KernelCall
       for (const KernelCall& c : m.calls)
         f(c, fmt::format("{}: pack for rank {}", name, m.peer), m.in_place.has_value());
     for (const KernelCall& c : s.staging) f(c, fmt::format("{}: read what stays on this rank", name), false);
-    for (const auto& m : s.receives)
-      for (const KernelCall& c : m.calls) f(c, fmt::format("{}: unpack from rank {}", name, m.peer), false);
+    for (const auto& m : s.receives) {
+      const char* const share = m.own.empty() ? "" : ", with what stays on this rank";
+      for (const KernelCall& c : m.calls) f(c, fmt::format("{}: unpack from rank {}{}", name, m.peer, share), false);
+      for (const KernelCall& c : m.own)
+        f(c, fmt::format("{}: move what stays on this rank, where the message is not unpacked", name), false);
+    }
     for (const KernelCall& c : s.local)
       f(c, fmt::format("{}: {} what stays on this rank", name, s.staging.empty() ? "move" : "write"), false);
   }
