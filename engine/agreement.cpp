@@ -44,11 +44,18 @@ void note_forms(Schedule& schedule, const Parts& parts) {
     std::vector<CollectiveCandidates> ranks;
     for (const auto& part : parts) {
       const Json& c = part->at("forms").at(k);
-      ranks.push_back(
-          {c[0].get<std::uint32_t>(), c[1].get<std::int64_t>(), c[2].get<std::int64_t>(), c[3].get<bool>()});
+      ranks.push_back({c[0].get<std::uint32_t>(), c[1].get<std::int64_t>(), c[2].get<std::int64_t>(), c[3].get<bool>(),
+                       c[4].get<bool>()});
     }
     schedule.statements[k].collective = agreed_form(ranks);
   }
+}
+
+/// What a rank tells of its kernels.
+Json part_of(const std::vector<TakenWhole>& whole, const std::exception_ptr& failure) {
+  Json out{{"failure", encode_failure(failure)}};
+  for (const TakenWhole& w : whole) out["whole"].push_back({w.statement, w.sender});
+  return out;
 }
 
 /// Which of this rank's messages their receivers take whole.
@@ -113,15 +120,16 @@ std::vector<std::vector<Place>> agree(transport::Transport& transport, const std
 }
 
 void agree_on_messages(transport::Transport& transport, Schedule* schedule, const PlanModel& plan,
-                       const std::function<bool(const StatementSchedule&)>& wants_native,
+                       const std::function<void(const StatementSchedule&, CollectiveCandidates&)>& choose,
                        const std::vector<TakenWhole>& whole, const std::exception_ptr& failure,
                        transport::Clock::time_point deadline) {
-  Json mine{{"failure", encode_failure(failure)}, {"messages", Json::array()}, {"forms", Json::array()}};
-  for (const TakenWhole& w : whole) mine["whole"].push_back({w.statement, w.sender});
+  Json mine = part_of(whole, failure);
+  mine["messages"] = mine["forms"] = Json::array();
   if (schedule && !failure)
     for (const StatementSchedule& s : schedule->statements) {
-      const CollectiveCandidates c = collective_candidates(s);
-      mine["forms"].push_back({c.kinds, c.sender, c.receiver, c.kinds != 0 && wants_native(s)});
+      CollectiveCandidates c = collective_candidates(s);
+      if (c.kinds != 0) choose(s, c);
+      mine["forms"].push_back({c.kinds, c.sender, c.receiver, c.wants_native, c.wants_two_steps});
     }
   if (schedule && !failure)
     for (const StatementSchedule& s : schedule->statements) {
@@ -160,6 +168,13 @@ void agree_on_messages(transport::Transport& transport, Schedule* schedule, cons
     if (e.sent == e.received && e.sent_digest == e.received_digest) continue;
     throw ends_differ(plan, plan.statements[static_cast<std::size_t>(number)], sender, receiver, e.sent, e.received);
   }
+}
+
+void agree_on_kernels(transport::Transport& transport, Schedule* schedule, const std::vector<TakenWhole>& whole,
+                      const std::exception_ptr& failure, transport::Clock::time_point deadline) {
+  const Parts parts = exchange(transport, part_of(whole, failure), deadline);
+  throw_first_failure(parts, failure);
+  if (schedule) note_taken_whole(*schedule, parts);
 }
 
 }  // namespace kplan

@@ -31,10 +31,14 @@ std::vector<std::vector<Place>> agree(transport::Transport& transport, const std
 /// Collective. As `agree`, with the messages of statements whose ends work their pattern out from different data: both
 /// ends of each message must have found the same number of elements and the same where-bound values. KP-A003. Writes
 /// down which statements are collective operations, whether phases are the same everywhere, and which messages are
-/// taken whole. `wants_native`: whether this rank would use the transport's own; `whole`: what it takes whole.
+/// taken whole. `choose` says what this rank would have an operation be; `whole`: what it takes whole.
 void agree_on_messages(transport::Transport& transport, Schedule* schedule, const PlanModel& plan,
-                       const std::function<bool(const StatementSchedule&)>& wants_native,
+                       const std::function<void(const StatementSchedule&, CollectiveCandidates&)>& choose,
                        const std::vector<TakenWhole>& whole, const std::exception_ptr& failure,
                        transport::Clock::time_point deadline);
+
+/// Collective. As `agree`, for kernels that were made after the messages were agreed on.
+void agree_on_kernels(transport::Transport& transport, Schedule* schedule, const std::vector<TakenWhole>& whole,
+                      const std::exception_ptr& failure, transport::Clock::time_point deadline);
 
 }  // namespace kplan

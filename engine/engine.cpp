@@ -7,6 +7,7 @@
 #include "engine/agreement.hpp"
 #include "engine/executable_state.hpp"
 #include "engine/plan_cache.hpp"
+#include "engine/schedule/two_steps.hpp"
 #include "jit/settings.hpp"
 
 namespace kplan {
@@ -33,11 +34,13 @@ struct Engine::State {
   std::chrono::nanoseconds timeout;
   std::shared_ptr<PlanCache> cache = std::make_shared<PlanCache>();
   DirectLimits direct;
+  TwoStepLimits two_steps;
   transport::NativeCollectives native = transport::native_collectives_from_environment();
   NativeOperators operators;
 
   Clock::time_point deadline() const { return Clock::now() + timeout; }
   bool wants_native(const StatementSchedule& s) const;
+  void choose(const PlanModel& plan, const StatementSchedule& s, CollectiveCandidates& c) const;
   Schedule make_schedule(const BoundPlan& bound, std::exception_ptr& failure);
   void complete(transport::SparseExchange& exchange) const;
 };
@@ -57,6 +60,13 @@ bool Engine::State::wants_native(const StatementSchedule& s) const {
   for (int peer = 0; peer < transport->size(); ++peer)
     if (peer != transport->rank() && transport->lends_memory(peer)) return false;
   return true;
+}
+
+/// How this rank would do a statement that may be an operation of all ranks.
+void Engine::State::choose(const PlanModel& plan, const StatementSchedule& s, CollectiveCandidates& c) const {
+  c.wants_native = wants_native(s);
+  c.wants_two_steps = native != transport::NativeCollectives::wherever_possible &&
+                      can_go_in_two_steps(plan.statements[static_cast<std::size_t>(s.statement)], s, two_steps);
 }
 
 /// Collective: waits for the end of an exchange.
@@ -163,7 +173,9 @@ Executable Engine::compile(const Plan& plan, const Values& values, Code code) {
   clock.done("bind values");
   std::optional<Program> program;
   if (found.alike) {
-    bound.bound.groups = found.alike->runner.program().bound.groups;
+    const BoundPlan& known = found.alike->runner.program().bound;
+    bound.bound.groups = known.groups;
+    bound.bound.model = known.model;  // in which statements may be divided
     program.emplace(make_program(bound.bound, found.alike->runner.program().schedule, state_->operators, wait));
     clock.done("kernels");
   } else {
@@ -181,8 +193,21 @@ Executable Engine::compile(const Plan& plan, const Values& values, Code code) {
     clock.done("kernels");
     agree_on_messages(
         transport, program ? &program->schedule : nullptr, *model,
-        [this](const StatementSchedule& s) { return state_->wants_native(s); },
+        [&](const StatementSchedule& s, CollectiveCandidates& c) { state_->choose(*model, s, c); },
         program ? taken_whole(*program, transport) : std::vector<TakenWhole>(), failure, state_->deadline());
+    if (has_two_steps(program->schedule)) {
+      Divided divided = divide(model, program->schedule);
+      bound.bound.model = divided.model;
+      program.reset();
+      try {
+        program.emplace(make_program(bound.bound, std::move(divided.schedule), state_->operators, wait));
+      } catch (const std::exception&) {
+        failure = std::current_exception();
+      }
+      agree_on_kernels(transport, program ? &program->schedule : nullptr,
+                       program ? taken_whole(*program, transport) : std::vector<TakenWhole>(), failure,
+                       state_->deadline());
+    }
     clock.done("agree on messages");
   }
   open_channels(*program, state_->direct, transport, state_->deadline());

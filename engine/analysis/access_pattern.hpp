@@ -61,6 +61,9 @@ class GrowingTrack {
 /// The track of the entries [first, end) of its list.
 Track part_of(const Track& track, std::int64_t first, std::int64_t end);
 
+/// The elements [first, end) of the piece, in their order.
+std::vector<Piece> part_of(const Piece& piece, std::int64_t first, std::int64_t end);
+
 /// Appends `next` to the pieces, as part of the last one where the blocks have the same shape.
 void append(std::vector<Piece>& pieces, Piece next);
 

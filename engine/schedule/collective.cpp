@@ -49,12 +49,13 @@ CollectiveForm agreed_form(std::span<const CollectiveCandidates> ranks) {
   CollectiveForm out;
   if (ranks.empty()) return out;
   std::uint32_t kinds = ~0u;
-  bool is_one_sender = true, is_one_receiver = true, is_native = true;
+  bool is_one_sender = true, is_one_receiver = true, is_native = true, is_in_two_steps = true;
   for (const CollectiveCandidates& c : ranks) {
     kinds &= c.kinds;
     is_one_sender = is_one_sender && c.sender == ranks[0].sender;
     is_one_receiver = is_one_receiver && c.receiver == ranks[0].receiver;
     is_native = is_native && c.wants_native;
+    is_in_two_steps = is_in_two_steps && c.wants_two_steps;
   }
   for (const CollectiveKind kind : {CollectiveKind::broadcast, CollectiveKind::scatter, CollectiveKind::gather,
                                     CollectiveKind::allgather, CollectiveKind::alltoall}) {
@@ -63,7 +64,8 @@ CollectiveForm agreed_form(std::span<const CollectiveCandidates> ranks) {
     if ((has_sender && !is_one_sender) || (kind == CollectiveKind::gather && !is_one_receiver)) continue;
     out.kind = kind;
     out.root = has_sender ? ranks[0].sender : kind == CollectiveKind::gather ? ranks[0].receiver : -1;
-    out.is_native = is_native;
+    out.is_in_two_steps = is_in_two_steps && kind == CollectiveKind::allgather;
+    out.is_native = is_native && !out.is_in_two_steps;
     return out;
   }
   return out;
@@ -75,7 +77,8 @@ std::string to_text(const CollectiveForm& form, const Statement& s) {
     case CollectiveKind::broadcast: return fmt::format("broadcast from {}", form.root);
     case CollectiveKind::scatter: return fmt::format("scatter from {}", form.root);
     case CollectiveKind::gather: return fmt::format("{} to {}", combines ? "reduce" : "gather", form.root);
-    case CollectiveKind::allgather: return combines ? "allreduce" : "allgather";
+    case CollectiveKind::allgather:
+      return !combines ? "allgather" : form.is_in_two_steps ? "allreduce in two steps" : "allreduce";
     case CollectiveKind::alltoall: return combines ? "reduce-scatter" : "alltoall";
     case CollectiveKind::none: break;
   }

@@ -15,7 +15,8 @@ struct StatementSchedule;
 struct CollectiveForm {
   transport::CollectiveKind kind = transport::CollectiveKind::none;
   std::int64_t root = -1;
-  bool is_native = false;  ///< runs as one of the transport's own
+  bool is_native = false;        ///< runs as one of the transport's own
+  bool is_in_two_steps = false;  ///< an all-reduce of shares, which are exchanged then
   bool operator==(const CollectiveForm&) const = default;
 };
 
@@ -23,7 +24,7 @@ struct CollectiveForm {
 struct CollectiveCandidates {
   std::uint32_t kinds = 0;                  ///< a bit each
   std::int64_t sender = -1, receiver = -1;  ///< the root of broadcast and scatter; of gather
-  bool wants_native = false;
+  bool wants_native = false, wants_two_steps = false;
 };
 
 /// Of statements that run in the world, with global knowledge and a fixed pattern; none for others.

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/schedule/two_steps.hpp"
 #include "tools/kplan/commands.hpp"
 #include "tools/kplan/dry_run.hpp"
 #include "tools/kplan/timing.hpp"
@@ -68,7 +69,9 @@ Explanation count(const Contents& contents, std::int64_t size) {
       out.traffic[k].by_rank.push_back(sent);
       out.traffic[k].total.messages += sent.messages;
       out.traffic[k].total.bytes += sent.bytes;
-      candidates[k].push_back(collective_candidates(schedule.statements[k]));
+      const StatementSchedule& s = schedule.statements[k];
+      CollectiveCandidates& c = candidates[k].emplace_back(collective_candidates(s));
+      c.wants_two_steps = can_go_in_two_steps(contents.plan().model().statements[k], s, TwoStepLimits());
     }
   }
   for (std::size_t k = 0; k < candidates.size(); ++k) {

@@ -1,0 +1,162 @@
+// How it works: rank q's share are the elements [n q / size, n (q + 1) / size) of the message. In the first step each
+// rank sends that part of its message to q, which unpacks it as it would unpack the whole. In the second, q sends what
+// its places hold then, and the others assign it to theirs. The second step is a statement of its own, with the places
+// as its values, in a phase of its own.
+#include "engine/schedule/two_steps.hpp"
+
+#include <algorithm>
+
+namespace kplan {
+namespace {
+
+constexpr std::int64_t fewest_ranks = 3, fewest_elements_a_rank = 8;
+
+/// Elements [first, end) of a message.
+struct Share {
+  std::int64_t first = 0, end = 0;
+};
+
+Share share_of(std::int64_t rank, std::int64_t size, std::int64_t elements) {
+  return {elements * rank / size, elements * (rank + 1) / size};
+}
+
+/// The transfers of a message as if they were the whole of it, `at` the message's first byte.
+bool follow_each_other(const Message& m, std::int64_t element_bytes) {
+  std::int64_t at = 0;
+  for (const Transfer& t : m.transfers) {
+    Piece walked{t.piece.list_length, t.piece.counts, {}};
+    add_message_track(walked, at, element_bytes);
+    if (walked.tracks[0] != t.piece.tracks.back()) return false;
+    at += t.piece.element_count() * element_bytes;
+  }
+  return at == m.bytes;
+}
+
+/// Part of a message as a message. `keeps_value`: false leaves the first track alone, the place.
+Message part_of(const Message& m, Share share, std::int64_t element_bytes) {
+  Message out;
+  out.peer = m.peer;
+  out.element_count = share.end - share.first;
+  out.payload_bytes = out.bytes = out.element_count * element_bytes;
+  out.digest = m.digest;
+  std::int64_t at = 0, bytes = 0;
+  for (const Transfer& t : m.transfers) {
+    const std::int64_t count = t.piece.element_count(), first = std::clamp<std::int64_t>(share.first - at, 0, count),
+                       end = std::clamp<std::int64_t>(share.end - at, 0, count);
+    at += count;
+    Piece rest = t.piece;
+    rest.tracks.pop_back();
+    for (Piece& piece : part_of(rest, first, end)) {
+      add_message_track(piece, bytes, element_bytes);
+      bytes += piece.element_count() * element_bytes;
+      out.transfers.push_back({t.reduction, std::move(piece), t.is_assign, t.is_injective});
+    }
+  }
+  return out;
+}
+
+/// The places of a share as they travel in the second step, at either end.
+Message places_of(const Message& received, std::int64_t peer, Share share, std::int64_t place_bytes) {
+  Message out = part_of(received, share, place_bytes);
+  out.peer = peer;
+  for (Transfer& t : out.transfers) t.is_assign = true;
+  return out;
+}
+
+/// The statement that gives what the places hold to the others.
+Statement second_of(const Statement& s) {
+  Statement out = s;
+  Reduction& r = out.reductions[0];
+  r.value = r.place;
+  r.value_type = r.place_type;
+  r.operator_name = "assign";
+  r.is_assign = true;
+  r.updates.clear();
+  return out;
+}
+
+/// Cuts the statement to its first step; returns the second one.
+StatementSchedule take_first_step(StatementSchedule& first, const Reduction& r) {
+  const Message whole = first.local_receive[0];
+  const auto value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes),
+             place_bytes = static_cast<std::int64_t>(r.place_type.size_bytes);
+  const auto share = [&](std::int64_t rank) { return share_of(rank, first.size, whole.element_count); };
+  StatementSchedule second = first;
+  second.values = {{r.place, {r.place.get()}, {}}};
+  second.local_send.clear();
+  second.local_receive.clear();
+  second.is_in_sender_order = second.reads_what_it_writes = second.compares_ends = false;
+  second.collective = {};
+  for (Message& m : second.sends) m = places_of(whole, m.peer, share(first.rank), place_bytes);
+  for (Message& m : second.receives) m = places_of(whole, m.peer, share(m.peer), place_bytes);
+
+  for (Message& m : first.sends) m = part_of(m, share(m.peer), value_bytes);
+  for (auto* messages : {&first.receives, &first.local_send, &first.local_receive})
+    for (Message& m : *messages) m = part_of(m, share(first.rank), value_bytes);
+  return second;
+}
+
+}  // namespace
+
+bool can_go_in_two_steps(const Statement& s, const StatementSchedule& schedule, const TwoStepLimits& limits) {
+  if (limits.least_bytes == 0 || !s.is_fresh || s.reductions.size() != 1 || schedule.size < fewest_ranks) return false;
+  const Reduction& r = s.reductions[0];
+  if (r.is_native || r.is_assign || r.place_type.is_record() || r.value_type.is_record() ||
+      schedule.reads_what_it_writes || schedule.local_send.empty() || schedule.local_receive.empty())
+    return false;
+  const Message& own = schedule.local_receive[0];
+  if (std::cmp_less(own.bytes, limits.least_bytes) || own.element_count < fewest_elements_a_rank * schedule.size)
+    return false;
+  const auto value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
+  const auto is_whole = [&](const Message& m) {
+    return m.element_count == own.element_count && follow_each_other(m, value_bytes);
+  };
+  const auto goes_to_same_places = [&](const Message& m) {
+    return std::ranges::equal(m.transfers, own.transfers, [](const Transfer& a, const Transfer& b) {
+      return a.is_injective && b.is_injective && a.piece == b.piece;
+    });
+  };
+  return is_whole(schedule.local_send[0]) && std::ranges::all_of(schedule.sends, is_whole) && is_whole(own) &&
+         std::ranges::all_of(schedule.receives, goes_to_same_places);
+}
+
+bool has_two_steps(const Schedule& schedule) {
+  return schedule.has_common_phases &&
+         std::ranges::any_of(schedule.statements, [](const auto& s) { return s.collective.is_in_two_steps; });
+}
+
+Divided divide(std::shared_ptr<const PlanModel> model, const Schedule& schedule) {
+  // Expressions point into the model that they were made for.
+  struct Copy {
+    std::shared_ptr<const PlanModel> original;
+    PlanModel model;
+  };
+  const auto copy = std::make_shared<Copy>(Copy{model, *model});
+  copy->model.statements.clear();
+  Divided out{{copy, &copy->model}, schedule};
+  out.schedule.statements.clear();
+  out.schedule.phases.clear();
+  const auto add = [&](StatementSchedule s, Statement statement) {
+    s.statement = static_cast<int>(copy->model.statements.size());
+    out.schedule.phases.back().push_back(s.statement);
+    copy->model.statements.push_back(std::move(statement));
+    out.schedule.statements.push_back(std::move(s));
+  };
+  for (const std::vector<int>& phase : schedule.phases) {
+    std::vector<std::pair<StatementSchedule, Statement>> seconds;
+    out.schedule.phases.emplace_back();
+    for (const int number : phase) {
+      StatementSchedule s = schedule.statements[static_cast<std::size_t>(number)];
+      const Statement& statement = model->statements[static_cast<std::size_t>(number)];
+      if (s.collective.is_in_two_steps)
+        seconds.emplace_back(take_first_step(s, statement.reductions[0]), second_of(statement));
+      add(std::move(s), statement);
+    }
+    if (seconds.empty()) continue;
+    out.schedule.phases.emplace_back();
+    for (auto& [s, statement] : seconds) add(std::move(s), std::move(statement));
+  }
+  return out;
+}
+
+}  // namespace kplan
