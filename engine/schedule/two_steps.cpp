@@ -75,13 +75,16 @@ Statement second_of(const Statement& s) {
   return out;
 }
 
-/// Cuts the statement to its first step; returns the second one.
-StatementSchedule take_first_step(StatementSchedule& first, const Reduction& r) {
-  const Message whole = first.local_receive[0];
+}  // namespace
+
+Steps steps_of(const Statement& s, const StatementSchedule& schedule) {
+  const Reduction& r = s.reductions[0];
+  const Message& whole = schedule.local_receive[0];
   const auto value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes),
              place_bytes = static_cast<std::int64_t>(r.place_type.size_bytes);
-  const auto share = [&](std::int64_t rank) { return share_of(rank, first.size, whole.element_count); };
-  StatementSchedule second = first;
+  const auto share = [&](std::int64_t rank) { return share_of(rank, schedule.size, whole.element_count); };
+  Steps out{schedule, schedule};
+  auto& [first, second] = out;
   second.values = {{r.place, {r.place.get()}, {}}};
   second.local_send.clear();
   second.local_receive.clear();
@@ -93,10 +96,8 @@ StatementSchedule take_first_step(StatementSchedule& first, const Reduction& r) 
   for (Message& m : first.sends) m = part_of(m, share(m.peer), value_bytes);
   for (auto* messages : {&first.receives, &first.local_send, &first.local_receive})
     for (Message& m : *messages) m = part_of(m, share(first.rank), value_bytes);
-  return second;
+  return out;
 }
-
-}  // namespace
 
 bool can_go_in_two_steps(const Statement& s, const StatementSchedule& schedule, const TwoStepLimits& limits) {
   if (limits.least_bytes == 0 || !s.is_fresh || s.reductions.size() != 1 || schedule.size < fewest_ranks) return false;
@@ -146,11 +147,15 @@ Divided divide(std::shared_ptr<const PlanModel> model, const Schedule& schedule)
     std::vector<std::pair<StatementSchedule, Statement>> seconds;
     out.schedule.phases.emplace_back();
     for (const int number : phase) {
-      StatementSchedule s = schedule.statements[static_cast<std::size_t>(number)];
+      const StatementSchedule& s = schedule.statements[static_cast<std::size_t>(number)];
       const Statement& statement = model->statements[static_cast<std::size_t>(number)];
-      if (s.collective.is_in_two_steps)
-        seconds.emplace_back(take_first_step(s, statement.reductions[0]), second_of(statement));
-      add(std::move(s), statement);
+      if (!s.collective.is_in_two_steps) {
+        add(s, statement);
+        continue;
+      }
+      Steps steps = steps_of(statement, s);
+      add(std::move(steps.first), statement);
+      seconds.emplace_back(std::move(steps.second), second_of(statement));
     }
     if (seconds.empty()) continue;
     out.schedule.phases.emplace_back();

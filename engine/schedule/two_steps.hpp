@@ -17,6 +17,12 @@ struct TwoStepLimits {
 /// places.
 bool can_go_in_two_steps(const Statement& s, const StatementSchedule& schedule, const TwoStepLimits& limits);
 
+/// What a rank does in the two steps of such a statement.
+struct Steps {
+  StatementSchedule first, second;
+};
+Steps steps_of(const Statement& s, const StatementSchedule& schedule);
+
 /// Whether some statement is to go in two steps, and can: phases are the same on all ranks.
 bool has_two_steps(const Schedule& schedule);
 

@@ -18,7 +18,19 @@ constexpr std::int64_t most_counted_ranks = 256, most_timed_ranks = 64;
 
 struct Count {
   std::int64_t messages = 0, bytes = 0;
+
+  Count& operator+=(const Count& other) {
+    messages += other.messages;
+    bytes += other.bytes;
+    return *this;
+  }
 };
+
+Count sent(const StatementSchedule& s) {
+  Count out;
+  for (const Message& m : s.sends) out += {1, m.payload_bytes};
+  return out;
+}
 
 /// What the visited ranks send in one statement.
 struct Traffic {
@@ -56,28 +68,30 @@ Explanation count(const Contents& contents, std::int64_t size) {
   out.ranks = ranks_to_visit(size, most_counted_ranks);
   out.are_all = static_cast<std::int64_t>(out.ranks.size()) == size;
   out.statements = knowledge_of(contents.plan().model());
-  out.traffic.resize(out.statements.size());
-  std::vector<std::vector<CollectiveCandidates>> candidates(out.statements.size());
+  const PlanModel& plan = contents.plan().model();
+  const std::size_t statements = out.statements.size();
+  std::vector<std::vector<CollectiveCandidates>> candidates(statements);
+  std::vector<std::vector<Count>> in_one_step(statements), in_two_steps(statements);  // by statement and rank
   for (const std::int64_t rank : out.ranks) {
     const Schedule schedule = dry.visit(rank).schedule;
-    for (std::size_t k = 0; k < schedule.statements.size(); ++k) {
-      Count sent;
-      for (const Message& m : schedule.statements[k].sends) {
-        ++sent.messages;
-        sent.bytes += m.payload_bytes;
-      }
-      out.traffic[k].by_rank.push_back(sent);
-      out.traffic[k].total.messages += sent.messages;
-      out.traffic[k].total.bytes += sent.bytes;
+    for (std::size_t k = 0; k < statements; ++k) {
       const StatementSchedule& s = schedule.statements[k];
       CollectiveCandidates& c = candidates[k].emplace_back(collective_candidates(s));
-      c.wants_two_steps = can_go_in_two_steps(contents.plan().model().statements[k], s, TwoStepLimits());
+      c.wants_two_steps = can_go_in_two_steps(plan.statements[k], s, TwoStepLimits());
+      in_one_step[k].push_back(sent(s));
+      Count& both = in_two_steps[k].emplace_back();
+      if (!c.wants_two_steps) continue;
+      const Steps steps = steps_of(plan.statements[k], s);
+      both += sent(steps.first);
+      both += sent(steps.second);
     }
   }
-  for (std::size_t k = 0; k < candidates.size(); ++k) {
+  for (std::size_t k = 0; k < statements; ++k) {
     const CollectiveForm form = out.are_all ? agreed_form(candidates[k]) : CollectiveForm();
-    out.collectives.push_back(
-        form.kind == transport::CollectiveKind::none ? "" : to_text(form, contents.plan().model().statements[k]));
+    out.collectives.push_back(form.kind == transport::CollectiveKind::none ? "" : to_text(form, plan.statements[k]));
+    Traffic& traffic = out.traffic.emplace_back();
+    traffic.by_rank = std::move((form.is_in_two_steps ? in_two_steps : in_one_step)[k]);
+    for (const Count& c : traffic.by_rank) traffic.total += c;
   }
   dry.compare_ends();
   return out;

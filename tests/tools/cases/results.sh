@@ -91,3 +91,17 @@ case_block_copies_are_said_as_such() {
   expect 0 show "$examples/reduce.json" --stage kernel --ranks 2 --rank 1 && says "no copy, 40 bytes are sent from part at byte 0"
   expect 0 show "$examples/broadcast.json" --stage kernel --ranks 2 --rank 1 && says "unpack from rank 0: block copy of 16 bytes from the message at byte 0 to x at byte 0"
 }
+
+case_long_all_reduces_are_explained_as_the_two_steps_they_take() {
+  cat >total.json <<'PLAN'
+{"kplan": 1, "name": "total", "parameters": {"n": {"type": "i64"}},
+ "buffers": {"a": {"type": "f64", "shape": ["n"]}, "x": {"type": "f64", "shape": ["n"]}},
+ "statements": [{"communicate": "a@r << sum << x@s where s in world, r in world", "fresh": true}]}
+PLAN
+  expect 0 explain total.json --ranks 4 --set n=100 && grep -q 'collective: allreduce$' stdout &&
+    grep -q '12 messages, 9600 bytes' stdout || fail "short ones take one step"
+  expect 0 explain total.json --ranks 4 --set n=100000 && grep -q 'collective: allreduce in two steps' stdout &&
+    grep -q '24 messages, 4800000 bytes' stdout || fail "long ones take two"
+  KPLAN_TWO_STEP_BYTES=0 expect 0 explain total.json --ranks 4 --set n=100000 &&
+    grep -q '12 messages, 9600000 bytes' stdout || fail "unless that is turned off"
+}
