@@ -14,10 +14,16 @@ namespace kplan {
 
 using transport::Clock;
 
-Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport, std::chrono::nanoseconds timeout)
+void StartedRuns::move_all() {
+  for (Runner* run : runs_) run->move_on();
+}
+
+Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport, std::chrono::nanoseconds timeout,
+               std::shared_ptr<StartedRuns> started_runs)
     : program_(std::move(program)),
       transport_(std::move(transport)),
       timeout_(timeout),
+      started_runs_(std::move(started_runs)),
       uniform_check_(*program_.bound.model, *transport_, Clock::now() + timeout_),
       memory_(program_.bound.model->buffers.size()) {
   for (std::size_t b = 0; b < memory_.size(); ++b)
@@ -55,6 +61,7 @@ void Runner::fail(const char* code, const std::string& what) const {
   for (unsigned idle = 1;; ++idle) {
     transport_->progress();
     push();
+    started_runs_->move_on();
     if (ready()) return;
     if (std::exchange(has_moved_, false)) {
       idle = 0;
@@ -385,7 +392,43 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
   const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
   if (carries_hashes_) compared_ = compared;
   else if (!compared.empty()) uniform_check_.begin(program_.bound, compared);
-  if (!program_.schedule.phases.empty()) begin(program_.schedule.phases[0]);
+  phase_ = 0;
+  const auto& phases = program_.schedule.phases;
+  if (!phases.empty()) begin(phases[0]);
+  if (may_wait || phases.size() < 2) return;
+  goes_on_ = std::ranges::all_of(varying_, [](const auto& v) { return !v; });
+  if (goes_on_) started_runs_->add(*this);
+}
+
+/// Whether the statements have ended on this rank; takes what has come.
+bool Runner::is_over(const std::vector<int>& phase) {
+  bool out = true;
+  for (const int number : phase) {
+    StatementProgram& s = program_.statements[static_cast<std::size_t>(number)];
+    out = take_arrived(s) && out;
+    for (OutgoingMessage& m : s.outgoing)
+      out = out && (!m.ends_when_sent || m.next == 0 || m.channel->is_sent(m.next - 1));
+  }
+  return out && under_way_.empty() && lent_.empty();
+}
+
+/// Whether what they send has room.
+bool Runner::can_begin(const std::vector<int>& phase) const {
+  return std::ranges::all_of(phase, [&](int number) {
+    const StatementProgram& s = program_.statements[static_cast<std::size_t>(number)];
+    if (s.collective) return s.collective->is_complete();
+    return std::ranges::all_of(s.outgoing,
+                               [](const OutgoingMessage& m) { return m.channel->send_slot(m.next) != nullptr; });
+  });
+}
+
+void Runner::move_on() {
+  const auto& phases = program_.schedule.phases;
+  push();
+  while (phase_ + 1 < phases.size() && is_over(phases[phase_]) && can_begin(phases[phase_ + 1])) {
+    may_wait_ = true;
+    begin(phases[++phase_]);
+  }
 }
 
 /// Whether uniform values that were to be the same have been found to differ; that is what has failed then.
@@ -398,12 +441,13 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
 
 [[gnu::hot]] void Runner::wait() {
   if (!is_started_) return;
-  for (std::size_t k = 0; k < program_.schedule.phases.size(); ++k) {
-    if (k > 0) {
-      may_wait_ = true;
-      begin(program_.schedule.phases[k]);
-    }
-    finish(program_.schedule.phases[k]);
+  stop_going_on();
+  const auto& phases = program_.schedule.phases;
+  if (!phases.empty()) finish(phases[phase_]);
+  while (phase_ + 1 < phases.size()) {
+    may_wait_ = true;
+    begin(phases[++phase_]);
+    finish(phases[phase_]);
   }
   for (const auto& varying : varying_)
     if (varying && !varying->differing().empty()) uniform_check_.begin(program_.bound, varying->differing());

@@ -8,10 +8,31 @@
 
 namespace kplan {
 
+class Runner;
+
+/// An engine's runs that were started and are not waited for yet, and go on in several phases: while another run is
+/// waited for they are moved on, since its peers may be waiting for what they send next.
+class StartedRuns {
+ public:
+  void add(Runner& run) { runs_.push_back(&run); }
+  void remove(Runner& run) { std::erase(runs_, &run); }
+  void move_on() {
+    if (!runs_.empty()) [[unlikely]]
+      move_all();
+  }
+
+ private:
+  void move_all();
+  std::vector<Runner*> runs_;
+};
+
 class Runner final : private FaultNotes {
  public:
   /// Collective where statements vary: opens their exchanges.
-  Runner(Program program, std::shared_ptr<transport::Transport> transport, std::chrono::nanoseconds timeout);
+  Runner(Program program, std::shared_ptr<transport::Transport> transport, std::chrono::nanoseconds timeout,
+         std::shared_ptr<StartedRuns> started_runs);
+  Runner(Runner&&) noexcept = default;
+  ~Runner() { stop_going_on(); }
 
   /// Not during a run.
   void bind(std::size_t buffer, BoundMemory memory) {
@@ -35,6 +56,8 @@ class Runner final : private FaultNotes {
     start(/*may_wait=*/true);
     wait();
   }
+  /// Takes what has come to a started run, and begins the next phases as far as that does not block.
+  void move_on();
 
  private:
   /// One peer that is waited for, a world rank.
@@ -45,6 +68,13 @@ class Runner final : private FaultNotes {
   void start(bool may_wait);
   void begin(const std::vector<int>& phase);
   void finish(const std::vector<int>& phase);
+  void stop_going_on() {
+    if (goes_on_) [[unlikely]]
+      started_runs_->remove(*this);
+    goes_on_ = false;
+  }
+  bool is_over(const std::vector<int>& phase);
+  bool can_begin(const std::vector<int>& phase) const;
   void begin_statement(int number, StatementProgram& s);
   void begin_collective(int number, StatementProgram& s);
   std::vector<Wait> not_come(const StatementProgram& s);
@@ -93,6 +123,7 @@ class Runner final : private FaultNotes {
   std::vector<std::unique_ptr<VaryingStatement>> varying_;  ///< by statement; null where the pattern is fixed
   std::shared_ptr<transport::Transport> transport_;
   std::chrono::nanoseconds timeout_;
+  std::shared_ptr<StartedRuns> started_runs_;
   UniformCheck uniform_check_;
   bool can_settle_ = false;        ///< some statement's patterns
   bool carries_hashes_ = false;    ///< letters of a varying statement do, in every run
@@ -111,7 +142,9 @@ class Runner final : private FaultNotes {
   bool has_moved_ = false;       ///< a piece, since it was last looked at
   std::vector<std::byte> made_;  ///< a whole message, before it is copied past the caches
   std::uint64_t run_ = 0;
+  std::size_t phase_ = 0;  ///< of the run that is started
   bool is_started_ = false, are_parameters_new_ = false, are_bindings_new_ = true, is_broken_ = false;
+  bool goes_on_ = false;        ///< while others are waited for
   std::exception_ptr failure_;  ///< the first of this run, thrown when it has ended on all channels
 };
 

@@ -166,7 +166,9 @@ class Executable {
   /// returns.
   void start();
   /// Ends the run that was started. Throws TransportError when a peer fails or KPLAN_TIMEOUT passes, RunError for a
-  /// zero divisor in a value. Waits without a run started do nothing.
+  /// zero divisor in a value. Waits without a run started do nothing. Other runs of the engine that were started go on
+  /// meanwhile, so that ranks may wait for theirs in any order; those of plans with varying patterns and of several
+  /// phases only where all ranks wait in one order.
   void wait();
   /// start() and wait() in one. Long messages between ranks that share memory go in pieces then, which the receivers
   /// unpack meanwhile.
