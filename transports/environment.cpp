@@ -69,7 +69,7 @@ std::size_t non_temporal_bytes_from_environment() {
 #if defined(__x86_64__)
   constexpr std::size_t best = 512;
 #else
-  constexpr std::size_t best = 0;  // copy_non_temporal has no such stores there
+  constexpr std::size_t best = 0;  // copy_to_slot has no such stores there
 #endif
   return number_from_environment("KPLAN_NON_TEMPORAL_BYTES", best, "no message at all");
 }

@@ -72,15 +72,15 @@ const ReadyCall* MessageCursor::go(std::vector<ReadyCall>& calls, const std::vec
   return faulty;
 }
 
-const ReadyCall* MessageCursor::pack_non_temporal(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
-                                                  std::byte* bytes, std::size_t count) {
+const ReadyCall* MessageCursor::pack_apart(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
+                                           std::byte* bytes, std::size_t count, transport::Stores stores) {
   constexpr std::size_t part_bytes = 8192;
   alignas(64) std::byte part[part_bytes];
   const ReadyCall* faulty = nullptr;
   while (count > 0) {
     const std::size_t now = std::min(part_bytes, count);
     if (const ReadyCall* call = go(calls, memory, part, now, /*packs=*/true)) faulty = call;
-    transport::copy_non_temporal(bytes, part, now);
+    transport::copy_to_slot(bytes, part, now, stores);
     bytes += now;
     count -= now;
   }
@@ -97,7 +97,7 @@ const ReadyCall* OutgoingPieces::advance(std::vector<ReadyCall>& calls, const st
   vain_looks_ = 0;
   stream_->sends_ = this;
   const std::size_t count = std::min(left_, stream_->piece_bytes());
-  const Stores how = stores();
+  const transport::Stores how = stores();
   std::memcpy(slot, &at_, sizeof at_);
   const ReadyCall* faulty = cursor_.pack(calls, memory, slot + PieceStream::head_bytes, count, how);
   stream_->channel->put(stream_->next_++, PieceStream::head_bytes + count);
@@ -108,7 +108,7 @@ const ReadyCall* OutgoingPieces::advance(std::vector<ReadyCall>& calls, const st
 
 const ReadyCall* OutgoingPieces::pack_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
                                            std::byte* slot) {
-  const ReadyCall* const faulty = cursor_.pack(calls, memory, slot, left_, Stores::cached);
+  const ReadyCall* const faulty = cursor_.pack(calls, memory, slot, left_, transport::Stores::cached);
   left_ = 0;
   stream_->sends_ = nullptr;
   return faulty;

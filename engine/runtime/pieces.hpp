@@ -4,8 +4,8 @@
 // message goes, whole or in pieces, the sender decides at every run, and the receiver sees. A receiver that takes no
 // pieces does not hold the sender up for long: the rest goes as a whole message then.
 //
-// Packing some bytes at a time also serves non-temporal stores: the bytes are made in memory that stays in the nearest
-// cache, and copied past the caches from there, whatever the kernels' stores look like.
+// Packing some bytes at a time also serves slots whose lines are far: the bytes are made in memory that stays in the
+// nearest cache, and copied from there in the way that suits, whatever the kernels' stores look like.
 
 #include <chrono>
 #include <compare>
@@ -18,9 +18,6 @@
 
 namespace kplan {
 
-/// How bytes are written to a slot.
-enum class Stores : std::uint8_t { cached, non_temporal };
-
 /// How far a message is packed or unpacked, when that is done some bytes at a time.
 class MessageCursor {
  public:
@@ -31,9 +28,9 @@ class MessageCursor {
   /// Packs the next bytes of the message. Returns a call that met a zero divisor, or null. At most so many bytes as are
   /// left.
   const ReadyCall* pack(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* bytes,
-                        std::size_t count, Stores stores) {
-    return stores == Stores::cached ? go(calls, memory, bytes, count, /*packs=*/true)
-                                    : pack_non_temporal(calls, memory, bytes, count);
+                        std::size_t count, transport::Stores stores) {
+    return stores == transport::Stores::cached ? go(calls, memory, bytes, count, /*packs=*/true)
+                                               : pack_apart(calls, memory, bytes, count, stores);
   }
   /// Unpacks the next bytes of the message.
   const ReadyCall* unpack(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const std::byte* bytes,
@@ -45,8 +42,8 @@ class MessageCursor {
   void reserve(const std::vector<ReadyCall>& calls);
 
  private:
-  const ReadyCall* pack_non_temporal(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
-                                     std::byte* bytes, std::size_t count);
+  const ReadyCall* pack_apart(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* bytes,
+                              std::size_t count, transport::Stores stores);
   const ReadyCall* go(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* bytes,
                       std::size_t count, bool packs);
 
@@ -127,8 +124,8 @@ class OutgoingPieces {
   const ReadyCall* pack_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* slot);
 
  private:
-  Stores stores() {
-    return may_be_far && stream_->channel->goes_past_caches(stream_->next_) ? Stores::non_temporal : Stores::cached;
+  transport::Stores stores() {
+    return may_be_far ? stream_->channel->best_stores(stream_->next_) : transport::Stores::cached;
   }
 
   static constexpr unsigned most_vain_looks = 1400;  ///< about a millisecond

@@ -168,8 +168,9 @@ void Runner::begin_collective(int number, StatementProgram& s) {
       if (m.may_be_taken_back) note_lent(number, m);
       continue;
     }
-    if (m.may_be_far && m.channel->goes_past_caches(seq)) {
-      pack_for_far(number, m, slot);
+    const transport::Stores stores = m.may_be_far ? m.channel->best_stores(seq) : transport::Stores::cached;
+    if (stores != transport::Stores::cached) {
+      pack_for_far(number, m, slot, stores);
     } else if (m.pieces && m.pieces->when == InPieces::from_memory) {
       const Clock::time_point begin = Clock::now();
       pack(number, m, slot);
@@ -186,14 +187,14 @@ void Runner::begin_collective(int number, StatementProgram& s) {
     if (call(memory_, slot) != 0) note_zero_divisor(number, call, true);
 }
 
-/// The same past the caches: from memory of this rank's own.
-void Runner::pack_for_far(int number, OutgoingMessage& m, std::byte* slot) {
+/// The same for far lines: in memory of this rank's own, and copied from there.
+void Runner::pack_for_far(int number, OutgoingMessage& m, std::byte* slot, transport::Stores stores) {
   if (!m.cursor) {
     pack(number, m, made_.data());
-    return transport::copy_non_temporal(slot, made_.data(), m.bytes);
+    return transport::copy_to_slot(slot, made_.data(), m.bytes, stores);
   }
   m.cursor->restart();
-  if (const ReadyCall* faulty = m.cursor->pack(m.calls, memory_, slot, m.bytes, Stores::non_temporal))
+  if (const ReadyCall* faulty = m.cursor->pack(m.calls, memory_, slot, m.bytes, stores))
     note_zero_divisor(number, *faulty, true);
 }
 

@@ -82,7 +82,7 @@ class Runner final : private FaultNotes {
   bool lend(int number, OutgoingMessage& m);
   void note_lent(int number, OutgoingMessage& m);
   void pack(int number, OutgoingMessage& m, std::byte* slot);
-  void pack_for_far(int number, OutgoingMessage& m, std::byte* slot);
+  void pack_for_far(int number, OutgoingMessage& m, std::byte* slot, transport::Stores stores);
   void look_at_bindings();
   /// Moves what is on its way to receivers as far as it goes now.
   void push() {

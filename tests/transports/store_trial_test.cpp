@@ -1,8 +1,11 @@
 // Which way messages to far cores are written, as both ends find out.
 #include "transports/shared/store_trial.hpp"
 
+#include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <map>
 
 #include "transports/shared/ring.hpp"
 
@@ -29,19 +32,24 @@ struct Ends {
     receiver = receiving_end(memory, in, nullptr);
   }
 
-  /// Sends so many messages, which take so long to write and to read past the caches, and through them; returns how
-  /// many went past.
-  int run(int messages, std::chrono::nanoseconds write_past, std::chrono::nanoseconds read_past,
-          std::chrono::nanoseconds write_through, std::chrono::nanoseconds read_through) {
-    int out = 0;
+  /// What one way costs.
+  struct Cost {
+    std::chrono::nanoseconds write, read;
+  };
+
+  /// Sends so many messages, at that cost by way (in the order of StoreTrial::ways); returns how many went each.
+  std::map<Stores, int> run(int messages, const std::array<Cost, 3>& costs) {
+    std::map<Stores, int> out;
     for (int k = 0; k < messages; ++k, ++seq) {
       REQUIRE(sender->send_slot(seq) != nullptr);
-      const bool is_past = sender->goes_past_caches(seq);
-      out += is_past ? 1 : 0;
-      spend(is_past ? write_past : write_through);
+      const Stores way = sender->best_stores(seq);
+      ++out[way];
+      const Cost& cost =
+          costs[static_cast<std::size_t>(std::ranges::find(StoreTrial::ways, way) - StoreTrial::ways.begin())];
+      spend(cost.write);
       sender->put(seq, bytes);
       REQUIRE(receiver->arrived(seq) != nullptr);
-      spend(is_past ? read_past : read_through);
+      spend(cost.read);
       REQUIRE(receiver->arrived(seq) != nullptr);  // looking again changes nothing
       receiver->release(seq);
     }
@@ -51,55 +59,63 @@ struct Ends {
 
 }  // namespace
 
-TEST_CASE("a trial tries both ways, and its messages are the same at both ends") {
+TEST_CASE("a trial tries all ways, and its messages are the same at both ends") {
   const StoreTrial trial(10, 3, true);
-  int past = 0, through = 0, timed = 0;
+  std::map<Stores, int> tried;
+  int timed = 0;
   for (std::uint64_t seq = 10; seq < 10 + 4096; ++seq) {
     if (!trial.is_tried(seq)) continue;
-    ++(trial.way(seq) == StoreTrial::Way::past_caches ? past : through);
+    ++tried[trial.way(seq)];
     if (trial.is_timed(seq)) CHECK(trial.sample(seq) == static_cast<std::size_t>(timed++));
-    CHECK(trial.is_last(seq) == (seq == 10 + 19));
+    CHECK(trial.is_last(seq) == (seq == 10 + 29));
     CHECK_FALSE(trial.is_over(seq));
   }
-  CHECK(past == 10);
-  CHECK(through == 10);
-  CHECK(timed == 14);
+  for (const Stores way : StoreTrial::ways) CHECK(tried[way] == 10);
+  CHECK(timed == 21);
   CHECK(trial.is_first(10));
   CHECK(trial.is_first(10 + 4096));
-  CHECK_FALSE(trial.is_over(10 + 22));
-  CHECK(trial.is_over(10 + 23));
+  CHECK_FALSE(trial.is_over(10 + 32));
+  CHECK(trial.is_over(10 + 33));
   CHECK_FALSE(trial.is_tried(9));
   const StoreTrial off(0, 3, false);
   for (std::uint64_t seq = 0; seq < 5000; ++seq) CHECK_FALSE(off.is_tried(seq));
 }
 
-TEST_CASE("the way that takes less at both ends together is the faster one, and the second where one cannot tell") {
-  using Way = StoreTrial::Way;
-  const auto of = [](std::uint64_t past, std::uint64_t through) { return past << 32 | through; };
-  CHECK(faster_way(of(5, 9), of(9, 4)) == Way::through_caches);
-  CHECK(faster_way(of(5, 9), of(9, 6)) == Way::past_caches);
-  CHECK(faster_way(of(5, 9), 0) == Way::through_caches);
-  CHECK(faster_way(0, of(5, 9)) == Way::through_caches);
+TEST_CASE("the way that takes least at both ends together is the fastest, and the ordinary one where one cannot tell") {
+  const auto of = [](int non_temporal, int whole_lines, int cached) {
+    return TrialMedians({std::chrono::nanoseconds(non_temporal), std::chrono::nanoseconds(whole_lines),
+                         std::chrono::nanoseconds(cached)});
+  };
+  CHECK(TrialMedians::fastest(of(50, 90, 90), of(90, 90, 40)) == Stores::cached);
+  CHECK(TrialMedians::fastest(of(50, 90, 90), of(90, 90, 60)) == Stores::non_temporal);
+  CHECK(TrialMedians::fastest(of(50, 40, 90), of(90, 90, 60)) == Stores::whole_lines);
+  CHECK(TrialMedians::fastest(of(50, 90, 90), TrialMedians()) == Stores::cached);
+  CHECK(TrialMedians::fastest(TrialMedians(), of(50, 90, 90)) == Stores::cached);
+  CHECK(TrialMedians::fastest(of(1, 1 << 30, 1 << 30), of(1, 1 << 30, 1 << 30)) == Stores::non_temporal);
   TrialTimes times;
-  CHECK(times.medians() == 0);
-  for (std::size_t k = 0; k < 14; ++k) times.add(k, std::chrono::nanoseconds(k < 7 ? 100 + k : 10 + k));
-  CHECK(times.medians() == of(103, 20));
+  CHECK(times.medians().word() == 0);
+  for (int k = 0; k < 21; ++k)
+    times.add(static_cast<std::size_t>(k), std::chrono::nanoseconds(k / 7 * 1000 + k % 7 * 8));
+  CHECK(times.medians().word() == of(24, 1024, 2024).word());
   times.clear();
-  CHECK(times.medians() == 0);
+  CHECK(times.medians().word() == 0);
 }
 
-TEST_CASE("messages to far cores go the way that has been faster, which is tried again") {
+TEST_CASE("messages to far cores go the way that has been fastest, which is tried again") {
   using namespace std::chrono_literals;
   Ends ends(0ns);
-  // Readers pay more for the first way than writers gain.
-  CHECK(ends.run(4096, 1us, 20us, 5us, 5us) < 100);
-  // From the next trial on it is the other way round.
-  CHECK(ends.run(4096, 1us, 5us, 20us, 1us) > 4000);
+  // Readers pay more for the first way than writers gain, and the second costs both.
+  CHECK(ends.run(4096, {{{1us, 20us}, {9us, 9us}, {5us, 5us}}})[Stores::cached] > 4000);
+  // From the next trials on it is otherwise.
+  CHECK(ends.run(4096, {{{1us, 5us}, {9us, 9us}, {20us, 1us}}})[Stores::non_temporal] > 4000);
+  CHECK(ends.run(4096, {{{9us, 9us}, {5us, 5us}, {20us, 1us}}})[Stores::whole_lines] > 4000);
 }
 
 TEST_CASE("messages to near cores go through the caches, but for those of trials") {
   using namespace std::chrono_literals;
   Ends ends(1s);
-  constexpr int past_in_a_trial = Ends::slots + static_cast<int>(StoreTrial::samples);
-  CHECK(ends.run(5000, 0us, 0us, 5us, 5us) == 2 * past_in_a_trial);
+  constexpr int in_a_trial = Ends::slots + static_cast<int>(StoreTrial::samples);
+  const auto went = ends.run(5000, {{{0us, 0us}, {1us, 1us}, {5us, 5us}}});
+  CHECK(went.at(Stores::non_temporal) == 2 * in_a_trial);
+  CHECK(went.at(Stores::whole_lines) == 2 * in_a_trial);
 }

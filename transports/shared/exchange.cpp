@@ -47,7 +47,7 @@ struct NonTemporal {
 [[gnu::hot]] void put_in(Outgoing& to, Chunk& chunk, const std::byte* from, std::size_t bytes,
                          NonTemporal non_temporal) {
   if (bytes == 0 || from == chunk.data()) return;
-  if (non_temporal.applies(to, chunk, bytes)) copy_non_temporal(chunk.data(), from, bytes);
+  if (non_temporal.applies(to, chunk, bytes)) copy_to_slot(chunk.data(), from, bytes, Stores::non_temporal);
   else std::memcpy(chunk.data(), from, bytes);
 }
 

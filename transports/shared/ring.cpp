@@ -118,20 +118,21 @@ class Sender final : public SendingEnd {
     return distance_->is_far(ring_.is_worn(seq) ? ring_.slot(seq) : nullptr, ring_.bytes_of_a_slot());
   }
 
-  bool goes_past_caches(std::uint64_t seq) override {
+  Stores best_stores(std::uint64_t seq) override {
     const bool is_far_now = is_far(seq);
     if (trial_.is_tried(seq)) [[unlikely]] {
       // Wherever the lines are now: they may be far later.
       if (trial_.is_first(seq)) times_.clear(), is_trying_ = true;
       if (is_trying_) {
         if ((is_timing_ = trial_.is_timed(seq))) begin_ = Clock::now();
-        return trial_.way(seq) == StoreTrial::Way::past_caches;
+        return trial_.way(seq);
       }
     } else if (is_trying_ && trial_.is_over(seq)) [[unlikely]] {
       is_trying_ = false;
-      way_ = faster_way(times_.medians(), ring_.reading_times().load(std::memory_order_acquire));
+      way_ =
+          TrialMedians::fastest(times_.medians(), TrialMedians(ring_.reading_times().load(std::memory_order_acquire)));
     }
-    return is_far_now && way_ == StoreTrial::Way::past_caches;
+    return is_far_now ? way_ : Stores::cached;
   }
 
   [[gnu::hot]] void put(std::uint64_t seq, std::size_t) override {
@@ -191,7 +192,7 @@ class Sender final : public SendingEnd {
   StoreTrial trial_;
   TrialTimes times_;  ///< of writing
   Clock::time_point begin_;
-  StoreTrial::Way way_ = StoreTrial::Way::past_caches;
+  Stores way_ = Stores::non_temporal;
   bool is_trying_ = false, is_timing_ = false;
   std::uint64_t put_ = 0;
   std::uint64_t lent_end_ = 0;     ///< one more than the last message that was lent
@@ -265,7 +266,7 @@ class Receiver final : public ReceivingEnd {
   [[gnu::noinline]] void end_time(std::uint64_t seq) {
     if (trial_.is_first(seq)) times_.clear();
     if (timed_ == seq) times_.add(trial_.sample(seq), Clock::now() - begin_);
-    if (trial_.is_last(seq)) ring_.reading_times().store(times_.medians(), std::memory_order_relaxed);
+    if (trial_.is_last(seq)) ring_.reading_times().store(times_.medians().word(), std::memory_order_relaxed);
   }
   [[gnu::noinline]] bool find_regions(const std::byte* slot) {
     std::uint64_t regions = 0;

@@ -1,9 +1,10 @@
 #pragma once
-// Which way a sender writes slots whose lines are far: past the caches or through them. On one processor the first is
-// four times as fast, on another it may be half as fast, since receivers then read from memory. So from time to time
-// some messages go each way, both ends measure what they take, the receiver tells the sender, and the faster way is
-// kept in between. Which messages these are, both ends know by their numbers. How far lines are does not say enough:
-// what was written past the caches comes back from memory, as from afar.
+// Which way a sender writes slots whose lines are far: past the caches, through them in whole lines, or as kernels do.
+// Which is fastest hangs on the processor, and on what else moves: on one the first is four times as fast as the last,
+// on another half as fast, since receivers then read from memory. So from time to time some messages go each way, both
+// ends measure what they take, the receiver tells the sender, and the fastest way is kept in between. Which messages
+// these are, both ends know by their numbers. How far lines are does not say enough: what was written past the caches
+// comes back from memory, as from afar.
 
 #include <algorithm>
 #include <array>
@@ -17,7 +18,9 @@ namespace kplan::transport {
 /// The trials of one ring.
 class StoreTrial {
  public:
-  enum class Way : std::uint8_t { past_caches, through_caches };
+  /// In the order in which they are tried.
+  static constexpr std::array<Stores, 3> ways{Stores::non_temporal, Stores::whole_lines, Stores::cached};
+  static constexpr std::size_t samples = 7;  ///< of each way
 
   /// `first`: the message with which the first trial begins. The lines of a slot are where the messages one turn of the
   /// ring before have left them, so as many messages after a change do not count. `is_on`: else there are none.
@@ -25,19 +28,17 @@ class StoreTrial {
       : first_(first), slots_(slots), length_(is_on && slots <= most_slots ? slots + samples : 0) {}
 
   /// Whether a message belongs to a trial, of which way.
-  bool is_tried(std::uint64_t seq) const { return place(seq) < 2 * length_; }
-  Way way(std::uint64_t seq) const { return place(seq) < length_ ? Way::past_caches : Way::through_caches; }
+  bool is_tried(std::uint64_t seq) const { return place(seq) < ways.size() * length_; }
+  Stores way(std::uint64_t seq) const { return ways[static_cast<std::size_t>(place(seq) / length_)]; }
   /// Whether it is measured, and as which of all that are.
   bool is_timed(std::uint64_t seq) const { return is_tried(seq) && place(seq) % length_ >= slots_; }
   std::size_t sample(std::uint64_t seq) const {
     return static_cast<std::size_t>(place(seq) / length_ * samples + place(seq) % length_ - slots_);
   }
   bool is_first(std::uint64_t seq) const { return place(seq) == 0; }
-  bool is_last(std::uint64_t seq) const { return place(seq) + 1 == 2 * length_; }
+  bool is_last(std::uint64_t seq) const { return place(seq) + 1 == ways.size() * length_; }
   /// Whether the receiver has released the last one, and so told what it has measured, when this message is sent.
-  bool is_over(std::uint64_t seq) const { return place(seq) >= 2 * length_ + slots_; }
-
-  static constexpr std::size_t samples = 7;  ///< of each way
+  bool is_over(std::uint64_t seq) const { return place(seq) >= ways.size() * length_ + slots_; }
 
  private:
   static constexpr std::uint64_t period = 4096, most_slots = 256;
@@ -46,41 +47,58 @@ class StoreTrial {
   std::uint64_t first_, slots_, length_;
 };
 
+/// The times of one end, in one word: for each way 21 bits, of 4 ns each. 0: they are not known.
+class TrialMedians {
+ public:
+  TrialMedians() = default;
+  explicit TrialMedians(std::uint64_t word) : word_(word) {}
+  explicit TrialMedians(const std::array<Clock::duration, StoreTrial::ways.size()>& times) {
+    for (std::size_t k = 0; k < times.size(); ++k) {
+      const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(times[k]).count();
+      word_ |= static_cast<std::uint64_t>(std::clamp<std::int64_t>(ns / unit_ns, 1, mask)) << (bits * k);
+    }
+  }
+  std::uint64_t word() const { return word_; }
+  /// Which way is the fastest for both ends together; `cached` where one could not tell.
+  static Stores fastest(TrialMedians writing, TrialMedians reading) {
+    if (writing.word_ == 0 || reading.word_ == 0) return Stores::cached;
+    std::size_t best = StoreTrial::ways.size() - 1;
+    for (std::size_t k = best; k-- > 0;)
+      if (writing.at(k) + reading.at(k) < writing.at(best) + reading.at(best)) best = k;
+    return StoreTrial::ways[best];
+  }
+
+ private:
+  static constexpr unsigned bits = 21;
+  static constexpr std::int64_t unit_ns = 4, mask = (std::int64_t{1} << bits) - 1;
+  std::uint64_t at(std::size_t way) const { return word_ >> (bits * way) & static_cast<std::uint64_t>(mask); }
+  std::uint64_t word_ = 0;
+};
+
 /// What one end has measured in a trial.
 class TrialTimes {
  public:
   void clear() { count_ = 0; }
   void add(std::size_t sample, Clock::duration took) {
-    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(took).count();
-    times_[sample] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(ns, 1, UINT32_MAX));
+    times_[sample] = took;
     ++count_;
   }
-  /// The medians of both ways, past the caches in the upper half; 0 where some messages were not measured.
-  std::uint64_t medians() const {
-    if (count_ != 2 * StoreTrial::samples) return 0;
-    return std::uint64_t{median(0)} << 32 | median(StoreTrial::samples);
+  /// Of every way; not known where some messages were not measured.
+  TrialMedians medians() const {
+    if (count_ != times_.size()) return {};
+    std::array<Clock::duration, StoreTrial::ways.size()> out;
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      std::array<Clock::duration, StoreTrial::samples> sorted;
+      std::copy_n(times_.begin() + static_cast<std::ptrdiff_t>(k * sorted.size()), sorted.size(), sorted.begin());
+      std::ranges::sort(sorted);
+      out[k] = sorted[sorted.size() / 2];
+    }
+    return TrialMedians(out);
   }
 
  private:
-  std::uint32_t median(std::size_t first) const {
-    std::array<std::uint32_t, StoreTrial::samples> sorted;
-    std::copy_n(times_.begin() + static_cast<std::ptrdiff_t>(first), sorted.size(), sorted.begin());
-    std::ranges::sort(sorted);
-    return sorted[sorted.size() / 2];
-  }
-
-  std::array<std::uint32_t, 2 * StoreTrial::samples> times_{};
+  std::array<Clock::duration, StoreTrial::ways.size() * StoreTrial::samples> times_{};
   std::size_t count_ = 0;
 };
-
-/// Which way is faster for both ends together. 0: that end could not tell; then it is through the caches.
-inline StoreTrial::Way faster_way(std::uint64_t writing, std::uint64_t reading) {
-  const auto past = [](std::uint64_t medians) { return medians >> 32; };
-  const auto through = [](std::uint64_t medians) { return medians & UINT32_MAX; };
-  const bool is_known = writing != 0 && reading != 0;
-  return is_known && past(writing) + past(reading) < through(writing) + through(reading)
-             ? StoreTrial::Way::past_caches
-             : StoreTrial::Way::through_caches;
-}
 
 }  // namespace kplan::transport

@@ -32,6 +32,13 @@ using Clock = std::chrono::steady_clock;
 
 enum class Direction : std::uint8_t { send, receive };
 
+/// How bytes come into a slot.
+enum class Stores : std::uint8_t {
+  cached,        ///< as ordinary code writes them: lines that are elsewhere are fetched first
+  non_temporal,  ///< past the caches
+  whole_lines,   ///< through the caches, by the processor's own copy, which need not fetch what it overwrites
+};
+
 /// Where bytes lie in memory, in the order in which they travel: for each offset, a nest of loops over blocks.
 struct Blocks {
   std::byte* base = nullptr;                        ///< only read by a sender
@@ -68,9 +75,9 @@ class Channel {
   /// Whether the lines of the slots are far: in caches that this rank's core has no part in. Call it after
   /// send_slot(seq) gave the slot, before anything is written there. Cheap.
   virtual bool is_far(std::uint64_t) { return false; }
-  /// Whether the message that is about to be written there had better go past the caches, by copy_non_temporal: where
-  /// the lines are far, and this has been faster lately, or to try it. put(seq) follows when it is written.
-  virtual bool goes_past_caches(std::uint64_t) { return false; }
+  /// How the message that is about to be written there had better be: in another way than `cached`, by copy_to_slot,
+  /// where the lines are far, and that has been faster lately, or to try it. put(seq) follows when it is written.
+  virtual Stores best_stores(std::uint64_t) { return Stores::cached; }
   /// Sends the first `bytes` of the slot; at most once for each seq, after send_slot(seq) gave the slot.
   virtual void put(std::uint64_t seq, std::size_t bytes) = 0;
   /// Sends a region of the caller's instead of the slot; call only after send_slot(seq) was not null. The region
@@ -118,9 +125,9 @@ class Channel {
 std::vector<std::unique_ptr<Channel>> parts_of(std::unique_ptr<Channel> channel, Direction direction,
                                                std::span<const std::size_t> offsets_bytes, std::size_t message_bytes);
 
-/// Copies past the caches, where the processor can: into a slot whose lines the receiver has read, or is to read, so
-/// that they need not come back first. Whoever sees a later put() sees what it wrote. The memories do not overlap.
-void copy_non_temporal(std::byte* to, const std::byte* from, std::size_t bytes);
+/// Copies into a slot in one of these ways, where the processor can: its lines, which the receiver has read, or is to
+/// read, need not come back first. Whoever sees a later put() sees what it wrote. The memories do not overlap.
+void copy_to_slot(std::byte* to, const std::byte* from, std::size_t bytes, Stores stores);
 
 /// One message of a sparse exchange that is to be sent; a rank may send itself one.
 struct OutgoingLetter {
@@ -258,7 +265,7 @@ class Transport {
   /// packed; 0: all of them. The same at both ends.
   virtual std::size_t piece_bytes(int) const { return 0; }
   /// Messages of so many bytes and more to this peer had better be made in this rank's own memory, some at a time, and
-  /// written to their slots by copy_non_temporal, while their channels say goes_past_caches(); 0: none.
+  /// written to their slots by copy_to_slot, while their channels' best_stores() say so; 0: none.
   virtual std::size_t non_temporal_bytes(int) const { return 0; }
   /// Whether what was put comes to this peer though the sender does something else then; if not, it had better move the
   /// transport until the message is_sent.

@@ -12,6 +12,8 @@ namespace kplan::transport {
 
 #if defined(__x86_64__)
 
+namespace {
+
 void copy_non_temporal(std::byte* to, const std::byte* from, std::size_t bytes) {
   constexpr std::size_t line = 64, vector = sizeof(__m128i);
   const std::size_t before = std::min(bytes, static_cast<std::size_t>(-reinterpret_cast<std::uintptr_t>(to) % line));
@@ -24,9 +26,24 @@ void copy_non_temporal(std::byte* to, const std::byte* from, std::size_t bytes) 
   _mm_sfence();
 }
 
+void copy_whole_lines(std::byte* to, const std::byte* from, std::size_t bytes) {
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
+}  // namespace
+
+void copy_to_slot(std::byte* to, const std::byte* from, std::size_t bytes, Stores stores) {
+  switch (stores) {
+    case Stores::non_temporal: return copy_non_temporal(to, from, bytes);
+    case Stores::whole_lines: return copy_whole_lines(to, from, bytes);
+    case Stores::cached: break;
+  }
+  std::memcpy(to, from, bytes);
+}
+
 #else
 
-void copy_non_temporal(std::byte* to, const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+void copy_to_slot(std::byte* to, const std::byte* from, std::size_t bytes, Stores) { std::memcpy(to, from, bytes); }
 
 #endif
 

@@ -1,4 +1,4 @@
-// Copies past the caches, and what decides about them.
+// Copies into slots, and what decides about them.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -11,7 +11,7 @@
 
 using namespace kplan::transport;
 
-TEST_CASE("copies past the caches write what they are to, and nothing beside it, wherever the bytes lie") {
+TEST_CASE("copies into slots write what they are to, and nothing beside it, wherever the bytes lie") {
   std::mt19937 random(7);
   std::vector<std::byte> from(5000);
   for (std::byte& b : from) b = static_cast<std::byte>(random());
@@ -21,7 +21,8 @@ TEST_CASE("copies past the caches write what they are to, and nothing beside it,
     std::vector<std::byte> to(5000, other), expected = to;
     std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(source), bytes,
                 expected.begin() + static_cast<std::ptrdiff_t>(at));
-    copy_non_temporal(to.data() + at, from.data() + source, bytes);
+    constexpr Stores ways[] = {Stores::cached, Stores::non_temporal, Stores::whole_lines};
+    copy_to_slot(to.data() + at, from.data() + source, bytes, ways[k / 2 % 3]);
     if (to != expected) {
       CAPTURE(bytes, at, source);
       FAIL();
