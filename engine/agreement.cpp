@@ -45,7 +45,7 @@ void note_forms(Schedule& schedule, const Parts& parts) {
     for (const auto& part : parts) {
       const Json& c = part->at("forms").at(k);
       ranks.push_back({c[0].get<std::uint32_t>(), c[1].get<std::int64_t>(), c[2].get<std::int64_t>(), c[3].get<bool>(),
-                       c[4].get<bool>()});
+                       schedule.has_common_phases && c[4].get<bool>()});
     }
     schedule.statements[k].collective = agreed_form(ranks);
   }
@@ -145,13 +145,13 @@ void agree_on_messages(transport::Transport& transport, Schedule* schedule, cons
   const Parts parts = exchange(transport, mine, deadline);
   throw_first_failure(parts, failure);
   if (schedule) {
-    note_forms(*schedule, parts);
-    note_taken_whole(*schedule, parts);
-  }
-  if (schedule)  // a plan of one statement has one phase
+    // A plan of one statement has one phase.
     schedule->has_common_phases = !has_phases || std::ranges::all_of(parts, [&](const auto& part) {
       return part->at("phases") == mine["phases"];
     });
+    note_forms(*schedule, parts);
+    note_taken_whole(*schedule, parts);
+  }
   struct Ends {
     std::int64_t sent = 0, received = 0;
     std::uint64_t sent_digest = 0, received_digest = 0;

@@ -197,13 +197,14 @@ Executable Engine::compile(const Plan& plan, const Values& values, Code code) {
         [&](const StatementSchedule& s, CollectiveCandidates& c) { state_->choose(*model, s, c); },
         program ? taken_whole(*program, transport) : std::vector<TakenWhole>(), failure, state_->deadline());
     if (has_two_steps(program->schedule)) {
-      Divided divided = divide(model, program->schedule);
-      bound.bound.model = divided.model;
-      program.reset();
       try {
+        Divided divided = divide(model, program->schedule);
+        bound.bound.model = divided.model;
+        program.reset();
         program.emplace(make_program(bound.bound, std::move(divided.schedule), state_->operators, wait));
       } catch (const std::exception&) {
         failure = std::current_exception();
+        program.reset();
       }
       agree_on_kernels(transport, program ? &program->schedule : nullptr,
                        program ? taken_whole(*program, transport) : std::vector<TakenWhole>(), failure,

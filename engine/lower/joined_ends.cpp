@@ -166,8 +166,11 @@ std::optional<JoinedEnds> join_ends(const Statement& s, std::vector<Transfer> fr
   return out;
 }
 
-std::vector<MetShares> meet_shares(const JoinedEnds& own, const Message& arrived) {
+std::vector<MetShares> meet_shares(const Statement& s, const JoinedEnds& own, const Message& arrived) {
   if (own.size() != arrived.transfers.size()) return {};
+  std::vector<const Transfer*> transfers;
+  for (const Transfer& t : arrived.transfers) transfers.push_back(&t);
+  if (!are_apart(s, transfers)) return {};
   std::vector<MetShares> out;
   for (std::size_t k = 0; k < own.size(); ++k) {
     MetShares met{own[k].first, own[k].second, arrived.transfers[k]};

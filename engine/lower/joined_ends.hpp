@@ -24,7 +24,7 @@ struct MetShares {
 };
 
 /// The own share and a message, transfer by transfer. None where they do not go to the same places, in loops without
-/// lists, each place once.
-std::vector<MetShares> meet_shares(const JoinedEnds& own, const Message& arrived);
+/// lists, or where a place is met twice in one of them: then all of one must be applied before the other.
+std::vector<MetShares> meet_shares(const Statement& s, const JoinedEnds& own, const Message& arrived);
 
 }  // namespace kplan

@@ -32,9 +32,10 @@ std::optional<Meeting> meeting_of(const StatementSchedule& s) {
 }
 
 /// The kernels of a message that goes to the same places as the own share, for both. None where that cannot be.
-std::vector<KernelCall> merged(const JoinedEnds& own, const Message& message, bool is_own_first, Lowering& lowering) {
+std::vector<KernelCall> merged(const Statement& s, const JoinedEnds& own, const Message& message, bool is_own_first,
+                               Lowering& lowering) {
   std::vector<KernelCall> out;
-  for (const MetShares& met : meet_shares(own, message)) {
+  for (const MetShares& met : meet_shares(s, own, message)) {
     auto call = lowering.merge(met, is_own_first);
     if (!call) return {};
     out.push_back(std::move(*call));
@@ -71,7 +72,7 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
     LoweredStatement::Calls calls{m.peer, {}, {}, {}};
     if (meeting && out.receives.size() == meeting->message) {
       calls.is_own_first = meeting->is_own_first;
-      calls.calls = merged(*ends, m, meeting->is_own_first, lowering);
+      calls.calls = merged(statement, *ends, m, meeting->is_own_first, lowering);
       is_merged = !calls.calls.empty();
       if (is_merged)
         for (const auto& [from, to] : *ends) lowering.move(from, to, calls.own);

@@ -14,10 +14,6 @@ namespace kplan {
 
 using transport::Clock;
 
-void StartedRuns::move_all() {
-  for (Runner* run : runs_) run->move_on();
-}
-
 Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport, std::chrono::nanoseconds timeout,
                std::shared_ptr<StartedRuns> started_runs)
     : program_(std::move(program)),
@@ -46,6 +42,8 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
     if (varying_.back()) (varying_.back()->can_settle() ? can_settle_ : carries_hashes_) = true;
   }
   carries_hashes_ = carries_hashes_ && !can_settle_;
+  may_go_on_ = program_.schedule.phases.size() > 1 &&
+               std::ranges::all_of(varying_, [](const auto& varying) { return !varying; });
 }
 
 [[gnu::hot]] RunContext Runner::context() { return {program_.bound, memory_, program_.operators, *this}; }
@@ -287,7 +285,6 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
       note_zero_divisor(s.statement, *faulty, false);
     m.is_done = true;
   } else if (m.placement) {
-    apply_own(m);  // what is placed is assigned, and so comes first
     m.is_done = true;
   } else {
     apply(s, m, message);
@@ -396,40 +393,9 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
   phase_ = 0;
   const auto& phases = program_.schedule.phases;
   if (!phases.empty()) begin(phases[0]);
-  if (may_wait || phases.size() < 2) return;
-  goes_on_ = std::ranges::all_of(varying_, [](const auto& v) { return !v; });
-  if (goes_on_) started_runs_->add(*this);
-}
-
-/// Whether the statements have ended on this rank; takes what has come.
-bool Runner::is_over(const std::vector<int>& phase) {
-  bool out = true;
-  for (const int number : phase) {
-    StatementProgram& s = program_.statements[static_cast<std::size_t>(number)];
-    out = take_arrived(s) && out;
-    for (OutgoingMessage& m : s.outgoing)
-      out = out && (!m.ends_when_sent || m.next == 0 || m.channel->is_sent(m.next - 1));
-  }
-  return out && under_way_.empty() && lent_.empty();
-}
-
-/// Whether what they send has room.
-bool Runner::can_begin(const std::vector<int>& phase) const {
-  return std::ranges::all_of(phase, [&](int number) {
-    const StatementProgram& s = program_.statements[static_cast<std::size_t>(number)];
-    if (s.collective) return s.collective->is_complete();
-    return std::ranges::all_of(s.outgoing,
-                               [](const OutgoingMessage& m) { return m.channel->send_slot(m.next) != nullptr; });
-  });
-}
-
-void Runner::move_on() {
-  const auto& phases = program_.schedule.phases;
-  push();
-  while (phase_ + 1 < phases.size() && is_over(phases[phase_]) && can_begin(phases[phase_ + 1])) {
-    may_wait_ = true;
-    begin(phases[++phase_]);
-  }
+  goes_on_ = may_go_on_ && !may_wait;
+  if (goes_on_) [[unlikely]]
+    started_runs_->add(*this);
 }
 
 /// Whether uniform values that were to be the same have been found to differ; that is what has failed then.
@@ -443,6 +409,10 @@ void Runner::move_on() {
 [[gnu::hot]] void Runner::wait() {
   if (!is_started_) return;
   stop_going_on();
+  if (is_broken_) [[unlikely]] {  // while another run was waited for
+    is_started_ = false;
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
   const auto& phases = program_.schedule.phases;
   if (!phases.empty()) finish(phases[phase_]);
   while (phase_ + 1 < phases.size()) {

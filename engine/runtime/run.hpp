@@ -56,8 +56,9 @@ class Runner final : private FaultNotes {
     start(/*may_wait=*/true);
     wait();
   }
-  /// Takes what has come to a started run, and begins the next phases as far as that does not block.
-  void move_on();
+  /// Takes what has come to a started run, and begins the next phases as far as that does not block. False where it has
+  /// failed, which its wait() tells.
+  bool move_on();
 
  private:
   /// One peer that is waited for, a world rank.
@@ -144,7 +145,8 @@ class Runner final : private FaultNotes {
   std::uint64_t run_ = 0;
   std::size_t phase_ = 0;  ///< of the run that is started
   bool is_started_ = false, are_parameters_new_ = false, are_bindings_new_ = true, is_broken_ = false;
-  bool goes_on_ = false;        ///< while others are waited for
+  bool may_go_on_ = false;  ///< while others are waited for, once it is started
+  bool goes_on_ = false;
   std::exception_ptr failure_;  ///< the first of this run, thrown when it has ended on all channels
 };
 

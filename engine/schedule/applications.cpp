@@ -97,22 +97,14 @@ class Ordering {
   }
 
   bool are_surely_distinct() const {
-    std::map<int, std::vector<Reach>> by_buffer;
+    std::vector<const Transfer*> all;
     for (const Message& m : out_.messages)
       for (const Transfer& t : m.transfers) {
-        const Reduction& r = reduction(t);
-        const auto size = static_cast<std::int64_t>(r.place_type.size_bytes);
+        const auto size = static_cast<std::int64_t>(reduction(t).place_type.size_bytes);
         if (!is_surely_injective(t.piece, t.piece.tracks[0], size)) return false;
-        Reach reach = reach_of(t.piece, t.piece.tracks[0]);
-        reach.highest += size;
-        by_buffer[r.place->id].push_back(reach);
+        all.push_back(&t);
       }
-    for (auto& [buffer, reaches] : by_buffer) {
-      std::ranges::sort(reaches, {}, &Reach::lowest);
-      for (std::size_t k = 1; k < reaches.size(); ++k)
-        if (reaches[k].lowest < reaches[k - 1].highest) return false;
-    }
-    return true;
+    return are_apart(s_, all);
   }
 
   /// The slots of the place's element at a byte: element * fields + field.
@@ -282,6 +274,22 @@ class Ordering {
 };
 
 }  // namespace
+
+bool are_apart(const Statement& s, const std::vector<const Transfer*>& transfers) {
+  std::map<int, std::vector<Reach>> by_buffer;
+  for (const Transfer* t : transfers) {
+    const Reduction& r = s.reductions[static_cast<std::size_t>(t->reduction)];
+    Reach reach = reach_of(t->piece, t->piece.tracks[0]);
+    reach.highest += static_cast<std::int64_t>(r.place_type.size_bytes);
+    by_buffer[r.place->id].push_back(reach);
+  }
+  for (auto& [buffer, reaches] : by_buffer) {
+    std::ranges::sort(reaches, {}, &Reach::lowest);
+    for (std::size_t k = 1; k < reaches.size(); ++k)
+      if (reaches[k].lowest < reaches[k - 1].highest) return false;
+  }
+  return true;
+}
 
 Applications order_applications(const BoundPlan& bound, const Statement& s, std::vector<Flow> receives,
                                 const ReceivedEnvironments& environments) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "engine/analysis/expressions.hpp"
+
 namespace kplan {
 namespace {
 
@@ -32,7 +34,7 @@ bool follow_each_other(const Message& m, std::int64_t element_bytes) {
   return at == m.bytes;
 }
 
-/// Part of a message as a message. `keeps_value`: false leaves the first track alone, the place.
+/// Part of a message as a message.
 Message part_of(const Message& m, Share share, std::int64_t element_bytes) {
   Message out;
   out.peer = m.peer;
@@ -105,7 +107,16 @@ bool can_go_in_two_steps(const Statement& s, const StatementSchedule& schedule, 
   if (r.is_native || r.is_assign || r.place_type.is_record() || r.value_type.is_record() ||
       schedule.reads_what_it_writes || schedule.local_send.empty() || schedule.local_receive.empty())
     return false;
+  // An operator is the receiver's, and the receivers would be others: it must be the same on all ranks.
+  bool has_parameter = false;
+  for (const Update& u : r.updates)
+    visit(*u.result, [&](const Expr& e) { has_parameter = has_parameter || e.kind == ExprKind::parameter; });
+  if (has_parameter) return false;
   const Message& own = schedule.local_receive[0];
+  // What meets in one place must be in one share.
+  std::vector<const Transfer*> transfers;
+  for (const Transfer& t : own.transfers) transfers.push_back(&t);
+  if (!are_apart(s, transfers)) return false;
   if (std::cmp_less(own.bytes, limits.least_bytes) || own.element_count < fewest_elements_a_rank * schedule.size)
     return false;
   const auto value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
@@ -122,8 +133,7 @@ bool can_go_in_two_steps(const Statement& s, const StatementSchedule& schedule, 
 }
 
 bool has_two_steps(const Schedule& schedule) {
-  return schedule.has_common_phases &&
-         std::ranges::any_of(schedule.statements, [](const auto& s) { return s.collective.is_in_two_steps; });
+  return std::ranges::any_of(schedule.statements, [](const auto& s) { return s.collective.is_in_two_steps; });
 }
 
 Divided divide(std::shared_ptr<const PlanModel> model, const Schedule& schedule) {

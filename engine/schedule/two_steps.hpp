@@ -23,7 +23,7 @@ struct Steps {
 };
 Steps steps_of(const Statement& s, const StatementSchedule& schedule);
 
-/// Whether some statement is to go in two steps, and can: phases are the same on all ranks.
+/// Whether some statement is to go in two steps.
 bool has_two_steps(const Schedule& schedule);
 
 /// A plan in which some statements are two.

@@ -70,6 +70,14 @@ TEST_CASE("corners of the language agree with the reference interpreter") {
               // Sums that may be made in any order differ in their last digits.
               if (!is_any_order || op == std::string_view("min")) runs(plan);
             }
+    // All of one share comes before the other where a message meets its places twice.
+    for (const int ranks : {2, 3})
+      for (const char* op : {"sum", "mean", "axpy"}) {
+        runs(plan_of(ranks, {{"A[l]", "j", op, "B[(k + l) % 8]", "i"}},
+                     {"i in world", "j in world", "k in range(2)", "l in range(8)", "l >= 2 * k"}));
+        runs(plan_of(ranks, {{"A[0:8]", "j", op, "B[0:8]", "i"}, {"A[0:8]", "j", "prod", "B[0:8] + 1", "i"}},
+                     {"i in world", "j in world"}));
+      }
     // Integers whose operator divides are left alone, and so are places that differ.
     RandomPlan integers =
         plan_of(3, {{"N[k]", "j", "mean", "index[k]", "i"}}, {"i in world", "j in world", "k in range(8)"});

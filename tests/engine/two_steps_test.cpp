@@ -128,6 +128,9 @@ TEST_CASE("what is no all-reduce, or could differ in two steps, is not divided")
   CHECK(steps("a[(k + i) % 6, :]@j << sum << b[k, :]@i where i in world, j in world, k in range(6)", 3, true) == 1);
   CHECK(steps("a[0, 0]@j << sum << b[k, l]@i where i in world, j in world, k in range(6), l in range(40)", 3, true) ==
         1);
+  // One place is met by several elements of a message, in loops that do not reach equally far.
+  CHECK(steps("a[0, l]@j << sum << b[k, l]@i where i in world, j in world, k in range(2), l in range(40), l >= 4 * k",
+              3, true) == 1);
 }
 
 TEST_CASE("a plan with an all-reduce in two steps that is compiled again is divided again") {
@@ -172,6 +175,11 @@ TEST_CASE("all-reduces in two steps leave in memory what the reference does") {
       runs(plan_of(ranks, {all_reduce({"N[k]", "j", op, "N[k] * 2", "i"}, each)}));  // reads what it writes
       runs(plan_of(ranks, {all_reduce({"D[k * k % 131]", "j", op, "E[k]", "i"}, with({"k in range(65)", "k < 60"}))}));
     }
+  SECTION("places that one message meets twice") {
+    for (const char* op : {"sum", "mean"})
+      runs(plan_of(3, {all_reduce({"E[l]", "j", op, "D[13 * k + l]", "i"},
+                                  with({"k in range(2)", "l in range(60)", "l >= 4 * k"}))}));
+  }
   SECTION("other statements keep their places") {
     const RandomStatement ring = all_reduce({"C[k]", "(i + 1) % size", "assign", "f32(E[k])", "i"},
                                             {"i in world", "k in range(65)"}, false),

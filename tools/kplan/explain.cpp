@@ -77,7 +77,9 @@ Explanation count(const Contents& contents, std::int64_t size) {
     for (std::size_t k = 0; k < statements; ++k) {
       const StatementSchedule& s = schedule.statements[k];
       CollectiveCandidates& c = candidates[k].emplace_back(collective_candidates(s));
-      c.wants_two_steps = can_go_in_two_steps(plan.statements[k], s, TwoStepLimits());
+      c.wants_two_steps =
+          transport::native_collectives_from_environment() != transport::NativeCollectives::wherever_possible &&
+          can_go_in_two_steps(plan.statements[k], s, TwoStepLimits());
       in_one_step[k].push_back(sent(s));
       Count& both = in_two_steps[k].emplace_back();
       if (!c.wants_two_steps) continue;

@@ -14,7 +14,7 @@ struct RingCard {
   std::uint64_t id = 0, offset = 0;
 };
 
-/// What a rank tells all others before they map its rings.
+/// What a rank tells all others before they map its rings or pipes.
 struct Offer {
   std::int64_t file = -1;    ///< of the segment that its rings or pipes lie in
   std::uint64_t bytes = 0;   ///< of that

@@ -1,7 +1,7 @@
 // How it works: `open` splits the channels. Those to other nodes are opened by the base transport; for the others, each
 // sender makes one segment for all its rings of this call, and the receivers map it. Waits of a rank that has channels
-// of both kinds must move the base transport too: its peers may be waiting for that. Sparse exchanges are the base
-// transport's unless all ranks are here and are few.
+// of both kinds must move the base transport too: its peers may be waiting for that. All-gathers and sparse exchanges
+// are the base transport's unless all ranks are here and are few.
 #include "transports/node/transport.hpp"
 
 #include <algorithm>
@@ -91,6 +91,7 @@ class NodeTransport final : public Transport {
  private:
   bool is_rank(int rank) const { return rank >= 0 && rank < size(); }
   std::vector<Offer> tell(const Offer& mine, Clock::time_point deadline);
+  void wait_for_all(Clock::time_point deadline);
   void look_for_missing(Clock::time_point begin, Clock::time_point deadline);
 
   std::shared_ptr<Backend> base_;
@@ -185,8 +186,22 @@ std::vector<std::string> NodeTransport::allgather(std::string_view mine, Clock::
   base_->require_usable();
   if (has_failed_)
     throw TransportError(codes::unusable, "a collective call after one that failed; make a new transport");
-  const Clock::time_point begin = Clock::now();
   gathering_->begin(mine);
+  try {
+    wait_for_all(deadline);
+  } catch (...) {
+    has_failed_ = true;
+    if (gathering_->given_up().empty())
+      gathering_->give_up("rank " + std::to_string(rank()) + " has failed in one; see what it reports");
+    throw;
+  }
+  if (auto all = gathering_->take()) return std::move(*all);
+  return base_->allgather(mine, deadline);
+}
+
+/// Waits for all ranks to come to a collective call that this one has come to.
+void NodeTransport::wait_for_all(Clock::time_point deadline) {
+  const Clock::time_point begin = Clock::now();
   constexpr unsigned short_idle = 16, rounds_to_look = 64;
   for (unsigned idle = 1; !gathering_->is_complete(); ++idle) {
     // A rank that is waited for may be waiting for what only the base transport moves.
@@ -194,8 +209,6 @@ std::vector<std::string> NodeTransport::allgather(std::string_view mine, Clock::
     pause(idle);
     if (idle % rounds_to_look == 0) look_for_missing(begin, deadline);
   }
-  if (auto all = gathering_->take()) return std::move(*all);
-  return base_->allgather(mine, deadline);
 }
 
 /// Throws where a rank that has not come to a collective call has ended, or should have come by now, or where some
@@ -210,14 +223,10 @@ void NodeTransport::look_for_missing(Clock::time_point begin, Clock::time_point 
                         " to come to it; make the same collective calls in the same order on every rank, or raise "
                         "KPLAN_TIMEOUT");
   const std::string given_up = gathering_->given_up();
-  if (!given_up.empty()) {
-    has_failed_ = true;
-    throw TransportError(codes::not_come, self + " is in a collective call, and " + given_up);
-  }
+  if (!given_up.empty()) throw TransportError(codes::not_come, self + " is in a collective call, and " + given_up);
   for (const int rank : missing) {
     if (!is_dead(rank) && !base_->is_dead(rank)) continue;
     if (gathering_->has_begun(rank)) continue;  // before it ended
-    has_failed_ = true;
     throw TransportError(codes::lost, self + " waits in a collective call for rank " + std::to_string(rank) +
                                           ", which has ended; see what rank " + std::to_string(rank) + " reports");
   }
