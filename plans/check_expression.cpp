@@ -85,6 +85,12 @@ class Checker {
 
   ExprPtr name(const Expr& e) const {
     const bool is_plain = e.subscripts.empty() && e.field_name.empty();
+    const bool is_parameter = scope_.plan->find_parameter(e.name) >= 0;
+    if (!scope_.allows_other_names && (e.name == "rank" || e.name == "size" || is_parameter))
+      fail("KP-P004",
+           fmt::format("{}`{}` cannot stand in {}, which is over `left` and `right`; make it part of the value",
+                       is_parameter ? "parameter " : "", e.name, scope_.where),
+           e.span);
     if (e.name == "rank" || e.name == "size") {
       if (!is_plain) fail("KP-P003", fmt::format("`{}` is a number and has no elements", e.name), e.span);
       Expr out = node(e);

@@ -19,8 +19,8 @@ struct ExpressionScope {
   const ElementType* operand_type = nullptr;  ///< of left and right; null: they have no meaning
   bool allows_elements = true;                ///< elements of buffers
   bool allows_slices = false;
-  bool allows_varying = true;  ///< varying parameters, and elements of buffers that are not fixed
-  bool allows_size_and_rank = true;
+  bool allows_varying = true;      ///< varying parameters, and elements of buffers that are not fixed
+  bool allows_other_names = true;  ///< than left and right: rank, size, parameters
   bool is_index = true;
   const char* where = "here";  ///< for messages
 };

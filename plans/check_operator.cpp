@@ -133,7 +133,7 @@ class OperatorChecker {
     }
     ExpressionScope scope;
     scope.plan = &plan_;
-    scope.allows_elements = false;
+    scope.allows_elements = scope.allows_other_names = false;
     scope.is_index = false;
     scope.where = "an operator";
     // Records point into the plan's buffers: this copy goes away.

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include "engine/analysis/expressions.hpp"
-
 namespace kplan {
 namespace {
 
@@ -107,11 +105,6 @@ bool can_go_in_two_steps(const Statement& s, const StatementSchedule& schedule, 
   if (r.is_native || r.is_assign || r.place_type.is_record() || r.value_type.is_record() ||
       schedule.reads_what_it_writes || schedule.local_send.empty() || schedule.local_receive.empty())
     return false;
-  // An operator is the receiver's, and the receivers would be others: it must be the same on all ranks.
-  bool has_parameter = false;
-  for (const Update& u : r.updates)
-    visit(*u.result, [&](const Expr& e) { has_parameter = has_parameter || e.kind == ExprKind::parameter; });
-  if (has_parameter) return false;
   const Message& own = schedule.local_receive[0];
   // What meets in one place must be in one share.
   std::vector<const Transfer*> transfers;
