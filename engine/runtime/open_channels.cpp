@@ -40,7 +40,7 @@ bool is_long(const transport::Transport& transport, const auto& message) {
   return piece > 0 && message.bytes >= fewest_pieces * piece;
 }
 
-/// Makes the message ready to be written past the caches, from memory in which it can be made before.
+/// Makes the message ready for slots that are far, with memory in which it can be made before.
 void prepare_for_far(const transport::Transport& transport, OutgoingMessage& m) {
   const std::size_t least = transport.non_temporal_bytes(static_cast<int>(m.world_rank));
   if (least == 0 || m.bytes < least || m.placement) return;

@@ -93,7 +93,7 @@ class OutgoingPieces {
   OutgoingPieces(std::size_t bytes, std::shared_ptr<PieceStream> stream, int statement)
       : bytes_(bytes), stream_(std::move(stream)), at_{0, statement} {}
   InPieces when = InPieces::never;
-  bool may_be_far = false;  ///< pieces may go past the caches
+  bool may_be_far = false;  ///< the slots may be
 
   /// Whether the sender can do it; else it never does.
   static bool serves(const std::vector<ReadyCall>& calls) { return MessageCursor::serves(calls); }

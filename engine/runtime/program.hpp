@@ -31,7 +31,7 @@ struct OutgoingMessage {
   bool may_be_taken_back = false;          ///< what lies in place is put instead when nobody comes for it
   unsigned vain_looks = 0;                 ///< whether the receiver has read what was lent
   std::unique_ptr<Placement> placement;    ///< null: packed, or lies in place
-  bool may_be_far = false;                 ///< it may go past the caches
+  bool may_be_far = false;                 ///< its slots may be far: see Channel::best_stores
   std::unique_ptr<MessageCursor> cursor;   ///< packs it some bytes at a time then; null: it is made as a whole
 };
 

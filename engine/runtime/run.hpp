@@ -141,7 +141,7 @@ class Runner final : private FaultNotes {
   std::vector<UnderWay> lent_;   ///< messages that their receivers have not read yet
   bool may_wait_ = false;        ///< for receivers, before the messages of this phase are sent
   bool has_moved_ = false;       ///< a piece, since it was last looked at
-  std::vector<std::byte> made_;  ///< a whole message, before it is copied past the caches
+  std::vector<std::byte> made_;  ///< a whole message, before it is copied to a slot that is far
   std::uint64_t run_ = 0;
   std::size_t phase_ = 0;  ///< of the run that is started
   bool is_started_ = false, are_parameters_new_ = false, are_bindings_new_ = true, is_broken_ = false;

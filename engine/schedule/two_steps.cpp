@@ -20,7 +20,7 @@ Share share_of(std::int64_t rank, std::int64_t size, std::int64_t elements) {
   return {elements * rank / size, elements * (rank + 1) / size};
 }
 
-/// The transfers of a message as if they were the whole of it, `at` the message's first byte.
+/// Whether the transfers lie one after the other, from the message's first byte to its last.
 bool follow_each_other(const Message& m, std::int64_t element_bytes) {
   std::int64_t at = 0;
   for (const Transfer& t : m.transfers) {

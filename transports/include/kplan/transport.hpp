@@ -343,8 +343,9 @@ bool node_path_from_environment();
 /// 2^30, 32768 by default; 0: they go whole. Must be the same on all ranks. Errors: PlanError.
 std::size_t piece_bytes_from_environment();
 
-/// From how many bytes on messages to far cores are written past the caches: KPLAN_NON_TEMPORAL_BYTES, a number from 1
-/// to 2^30, 512 by default where the processor has such stores; 0: none. Errors: PlanError.
+/// From how many bytes on messages to far cores are written past the caches, or in whole lines:
+/// KPLAN_NON_TEMPORAL_BYTES, a number from 1 to 2^30, 512 by default where the processor has such stores; 0: none.
+/// Errors: PlanError.
 std::size_t non_temporal_bytes_from_environment();
 /// How long a line takes that comes from a far core: KPLAN_FAR_NS, a number of nanoseconds from 1 to 2^30, 120 by
 /// default; 0: all are far. Errors: PlanError.
