@@ -66,8 +66,7 @@ bool Engine::State::wants_native(const StatementSchedule& s) const {
 /// How this rank would do a statement that may be an operation of all ranks.
 void Engine::State::choose(const PlanModel& plan, const StatementSchedule& s, CollectiveCandidates& c) const {
   c.wants_native = wants_native(s);
-  c.wants_two_steps = native != transport::NativeCollectives::wherever_possible &&
-                      can_go_in_two_steps(plan.statements[static_cast<std::size_t>(s.statement)], s, two_steps);
+  c.wants_two_steps = can_go_in_two_steps(plan.statements[static_cast<std::size_t>(s.statement)], s, two_steps);
 }
 
 /// Collective: waits for the end of an exchange.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "plans/arithmetic.hpp"
@@ -218,37 +217,34 @@ void simplify(Piece& p) {
 
 namespace {
 
-/// The iterations [first, end) of the list, or of dimension `d`; one alone is no loop any more.
-Piece iterations(const Piece& piece, std::optional<std::size_t> d, std::int64_t first, std::int64_t end) {
+/// The iterations [first, end) of the outermost loop, the list if there is one; one alone is no loop any more.
+Piece iterations(const Piece& piece, std::int64_t first, std::int64_t end) {
   Piece out = piece;
-  if (!d) {
+  if (piece.list_length > 1) {
     out.list_length = end - first;
     for (Track& t : out.tracks) t = part_of(t, first, end);
     return out;
   }
-  for (Track& t : out.tracks)
-    for (std::int64_t& base : t.bases) base = difference(base, product(-first, t.strides[*d]));
-  out.counts[*d] = end - first;
-  if (end - first == 1) drop_dimension(out, *d);
+  for (Track& t : out.tracks) t.bases[0] = difference(t.bases[0], product(-first, t.strides[0]));
+  out.counts[0] = end - first;
+  if (end - first == 1) drop_dimension(out, 0);
   return out;
 }
 
 /// Appends elements [first, end): what there is of the first and of the last iteration, and those between as a whole.
 void add_part(const Piece& piece, std::int64_t first, std::int64_t end, std::vector<Piece>& to) {
   if (first == end) return;
-  const bool has_list = piece.list_length > 1;
-  if (!has_list && piece.counts.empty()) return to.push_back(piece);
-  const std::optional<std::size_t> d = has_list ? std::nullopt : std::optional<std::size_t>(0);
-  const std::int64_t inner = has_list ? piece.block_elements() : piece.block_elements() / piece.counts[0];
+  if (piece.element_count() == 1) return to.push_back(piece);
+  const std::int64_t inner = piece.list_length > 1 ? piece.block_elements() : piece.block_elements() / piece.counts[0];
   std::int64_t from = first / inner;
   const std::int64_t last = end / inner, before = first % inner, rest = end % inner;
-  if (from == last) return add_part(iterations(piece, d, from, from + 1), before, rest, to);
+  if (from == last) return add_part(iterations(piece, from, from + 1), before, rest, to);
   if (before > 0) {
-    add_part(iterations(piece, d, from, from + 1), before, inner, to);
+    add_part(iterations(piece, from, from + 1), before, inner, to);
     ++from;
   }
-  if (from < last) to.push_back(iterations(piece, d, from, last));
-  if (rest > 0) add_part(iterations(piece, d, last, last + 1), 0, rest, to);
+  if (from < last) to.push_back(iterations(piece, from, last));
+  if (rest > 0) add_part(iterations(piece, last, last + 1), 0, rest, to);
 }
 
 }  // namespace

@@ -167,10 +167,7 @@ std::optional<JoinedEnds> join_ends(const Statement& s, std::vector<Transfer> fr
 }
 
 std::vector<MetShares> meet_shares(const Statement& s, const JoinedEnds& own, const Message& arrived) {
-  if (own.size() != arrived.transfers.size()) return {};
-  std::vector<const Transfer*> transfers;
-  for (const Transfer& t : arrived.transfers) transfers.push_back(&t);
-  if (!are_apart(s, transfers)) return {};
+  if (own.size() != arrived.transfers.size() || !are_apart(s, {&arrived, 1})) return {};
   std::vector<MetShares> out;
   for (std::size_t k = 0; k < own.size(); ++k) {
     MetShares met{own[k].first, own[k].second, arrived.transfers[k]};

@@ -97,14 +97,12 @@ class Ordering {
   }
 
   bool are_surely_distinct() const {
-    std::vector<const Transfer*> all;
     for (const Message& m : out_.messages)
       for (const Transfer& t : m.transfers) {
         const auto size = static_cast<std::int64_t>(reduction(t).place_type.size_bytes);
         if (!is_surely_injective(t.piece, t.piece.tracks[0], size)) return false;
-        all.push_back(&t);
       }
-    return are_apart(s_, all);
+    return are_apart(s_, out_.messages);
   }
 
   /// The slots of the place's element at a byte: element * fields + field.
@@ -275,14 +273,15 @@ class Ordering {
 
 }  // namespace
 
-bool are_apart(const Statement& s, const std::vector<const Transfer*>& transfers) {
+bool are_apart(const Statement& s, std::span<const Message> messages) {
   std::map<int, std::vector<Reach>> by_buffer;
-  for (const Transfer* t : transfers) {
-    const Reduction& r = s.reductions[static_cast<std::size_t>(t->reduction)];
-    Reach reach = reach_of(t->piece, t->piece.tracks[0]);
-    reach.highest += static_cast<std::int64_t>(r.place_type.size_bytes);
-    by_buffer[r.place->id].push_back(reach);
-  }
+  for (const Message& m : messages)
+    for (const Transfer& t : m.transfers) {
+      const Reduction& r = s.reductions[static_cast<std::size_t>(t.reduction)];
+      Reach reach = reach_of(t.piece, t.piece.tracks[0]);
+      reach.highest += static_cast<std::int64_t>(r.place_type.size_bytes);
+      by_buffer[r.place->id].push_back(reach);
+    }
   for (auto& [buffer, reaches] : by_buffer) {
     std::ranges::sort(reaches, {}, &Reach::lowest);
     for (std::size_t k = 1; k < reaches.size(); ++k)

@@ -116,8 +116,8 @@ std::string to_json(const Schedule& schedule, const PlanModel& plan);
 /// on.
 void add_message_track(Piece& piece, std::int64_t offset_bytes, std::int64_t element_bytes);
 
-/// Whether the received transfers surely go to different places, each compared with the others; by how far they reach.
-bool are_apart(const Statement& s, const std::vector<const Transfer*>& transfers);
+/// Whether no two transfers of what is received go to a place in common, as far as it shows by how far they reach.
+bool are_apart(const Statement& s, std::span<const Message> messages);
 
 /// What is received in one statement, in the order of application, checked for places that are assigned twice.
 struct Applications {

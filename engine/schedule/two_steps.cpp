@@ -107,9 +107,7 @@ bool can_go_in_two_steps(const Statement& s, const StatementSchedule& schedule, 
     return false;
   const Message& own = schedule.local_receive[0];
   // What meets in one place must be in one share.
-  std::vector<const Transfer*> transfers;
-  for (const Transfer& t : own.transfers) transfers.push_back(&t);
-  if (!are_apart(s, transfers)) return false;
+  if (!are_apart(s, schedule.local_receive)) return false;
   if (std::cmp_less(own.bytes, limits.least_bytes) || own.element_count < fewest_elements_a_rank * schedule.size)
     return false;
   const auto value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);

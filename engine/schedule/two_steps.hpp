@@ -7,9 +7,12 @@
 
 namespace kplan {
 
-/// From how many bytes of a message on.
+/// From how many bytes of a message on; 0: never, as where the transport's own operations are asked for.
 struct TwoStepLimits {
-  std::size_t least_bytes = transport::two_step_bytes_from_environment();
+  std::size_t least_bytes =
+      transport::native_collectives_from_environment() == transport::NativeCollectives::wherever_possible
+          ? 0
+          : transport::two_step_bytes_from_environment();
 };
 
 /// Whether, as far as this rank's messages show, the statement can go in two steps, and had better: it is `fresh`, so

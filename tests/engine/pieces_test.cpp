@@ -46,14 +46,7 @@ TEST_CASE("long messages are right whichever way each run sends them") {
   CHECK(holds_on_both([](Engine& engine) {
     Arrays arrays;
     Executable x = compiled(engine, "x", arrays);
-    for (int k = 0; k < 12; ++k) {
-      if ((k / (engine.rank() + 2)) % 2 == 0) {
-        x.run();
-      } else {
-        x.start();
-        x.wait();
-      }
-    }
+    tests::run_either_way(x, engine.rank(), 12);
     return engine.rank() == 0 || arrays.is_right(12);
   }));
 }

@@ -18,4 +18,16 @@ inline bool holds_on_both(const std::function<bool(Engine&)>& body) {
   return right == std::vector<char>{1, 1};
 }
 
+/// So many runs, some begun and waited for apart; which ones hangs on the rank.
+inline void run_either_way(Executable& x, int rank, int runs) {
+  for (int k = 0; k < runs; ++k) {
+    if ((k / (rank + 2)) % 2 == 0) {
+      x.run();
+    } else {
+      x.start();
+      x.wait();
+    }
+  }
+}
+
 }  // namespace kplan::tests

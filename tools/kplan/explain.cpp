@@ -72,14 +72,13 @@ Explanation count(const Contents& contents, std::int64_t size) {
   const std::size_t statements = out.statements.size();
   std::vector<std::vector<CollectiveCandidates>> candidates(statements);
   std::vector<std::vector<Count>> in_one_step(statements), in_two_steps(statements);  // by statement and rank
+  const TwoStepLimits limits;
   for (const std::int64_t rank : out.ranks) {
     const Schedule schedule = dry.visit(rank).schedule;
     for (std::size_t k = 0; k < statements; ++k) {
       const StatementSchedule& s = schedule.statements[k];
       CollectiveCandidates& c = candidates[k].emplace_back(collective_candidates(s));
-      c.wants_two_steps =
-          transport::native_collectives_from_environment() != transport::NativeCollectives::wherever_possible &&
-          can_go_in_two_steps(plan.statements[k], s, TwoStepLimits());
+      c.wants_two_steps = can_go_in_two_steps(plan.statements[k], s, limits);
       in_one_step[k].push_back(sent(s));
       Count& both = in_two_steps[k].emplace_back();
       if (!c.wants_two_steps) continue;

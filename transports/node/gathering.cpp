@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <utility>
 
+#include "transports/bytes.hpp"
 #include "transports/matching.hpp"
 
 namespace kplan::transport::node_path {
@@ -35,13 +36,15 @@ Gathering::Gathering(Transport& base, const Neighbours& neighbours, Clock::time_
   } catch (const std::exception& error) {
     problem = error.what();
   }
-  const auto files = base.allgather({reinterpret_cast<const char*>(&file), sizeof file}, deadline);
+  std::string mine;
+  append(mine, file);
+  const auto files = base.allgather(mine, deadline);
   for (int peer = 0; peer < base.size() && problem.empty(); ++peer) {
     if (peer == rank_) continue;
-    int theirs = -1;
-    std::memcpy(&theirs, files[static_cast<std::size_t>(peer)].data(), sizeof theirs);
+    std::string_view theirs = files[static_cast<std::size_t>(peer)];
     try {
-      segments_[static_cast<std::size_t>(peer)] = Segment::open(neighbours.process(peer), theirs, sizeof(Memory));
+      segments_[static_cast<std::size_t>(peer)] =
+          Segment::open(neighbours.process(peer), transport::take<int>(theirs), sizeof(Memory));
     } catch (const std::exception& error) {
       problem = error.what();
     }
