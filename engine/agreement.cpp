@@ -58,13 +58,14 @@ Json part_of(const std::vector<TakenWhole>& whole, const std::exception_ptr& fai
   return out;
 }
 
-/// Which of this rank's messages their receivers take whole.
+/// Which messages their receivers take whole.
 void note_taken_whole(Schedule& schedule, const Parts& parts) {
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     if (!parts[rank]->contains("whole")) continue;
     for (const Json& w : parts[rank]->at("whole")) {
-      if (w[1].get<std::int64_t>() != schedule.rank) continue;
       StatementSchedule& s = schedule.statements[w[0].get<std::size_t>()];
+      s.is_taken_whole_by_some = true;
+      if (w[1].get<std::int64_t>() != schedule.rank) continue;
       for (Message& m : s.sends)
         if (std::cmp_equal(s.world_rank_of(m.peer), rank)) m.is_taken_whole = true;
     }

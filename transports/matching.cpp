@@ -17,7 +17,8 @@ struct End {
   int receiver = 0;
   int owner = 0;
   std::size_t place = 0;  // in the owner's list
-  ChannelSpec spec;
+  ChannelSpec spec;       // with one of its receivers
+  bool is_one_of_several = false;
 
   auto key() const { return std::tuple(sender, receiver, spec.id, spec.direction); }
   bool is_channel_of(const End& other) const {
@@ -25,19 +26,25 @@ struct End {
   }
 };
 
-std::vector<ChannelSpec> decode(std::string_view bytes) {
-  std::vector<ChannelSpec> specs;
-  while (!bytes.empty()) {
+/// The ends of one rank, one for each receiver where there are several.
+std::vector<End> decode(int owner, std::string_view bytes) {
+  std::vector<End> ends;
+  for (std::size_t place = 0; !bytes.empty(); ++place) {
     ChannelSpec spec;
-    spec.peer = take<std::int32_t>(bytes);
+    std::vector<int> peers(take<std::uint32_t>(bytes));
+    for (int& peer : peers) peer = take<std::int32_t>(bytes);
     spec.id = take<std::uint32_t>(bytes);
     spec.capacity_bytes = take<std::uint64_t>(bytes);
     spec.slots = take<std::int32_t>(bytes);
     spec.direction = static_cast<Direction>(take<std::uint8_t>(bytes));
     spec.is_placed = take<std::uint8_t>(bytes) != 0;
-    specs.push_back(spec);
+    for (const int peer : peers) {
+      spec.peer = peer;
+      const bool sends = spec.direction == Direction::send;
+      ends.push_back({sends ? owner : peer, sends ? peer : owner, owner, place, spec, peers.size() > 1});
+    }
   }
-  return specs;
+  return ends;
 }
 
 std::string channel_name(const End& end) {
@@ -52,7 +59,7 @@ std::string shape(const ChannelSpec& spec) {
 const char* side(const End& end) { return end.spec.direction == Direction::send ? "sending" : "receiving"; }
 
 /// What is wrong with an end by itself; empty if nothing.
-std::string fault_of(const End& end, int ranks) {
+std::string fault_of(const End& end, int ranks, Reach reach) {
   const ChannelSpec& spec = end.spec;
   const std::string owner = "rank " + std::to_string(end.owner) + " opens the " + side(end) + " end ";
   if (spec.peer < 0 || spec.peer >= ranks)
@@ -60,6 +67,8 @@ std::string fault_of(const End& end, int ranks) {
   if (spec.peer == end.owner) return owner + "with itself as peer; copy local data instead";
   if (spec.capacity_bytes < 1) return owner + "with a capacity of 0 bytes; it must be at least 1";
   if (spec.slots < 1) return owner + "with " + std::to_string(spec.slots) + " slots; it must be at least 1";
+  if (end.is_one_of_several && (reach == Reach::one || spec.direction == Direction::receive || spec.is_placed))
+    return owner + "for several peers; only sending ends that are not placed may be, where all share memory";
   return {};
 }
 
@@ -87,7 +96,9 @@ std::string fault_of_pair(const End* first, const End* last) {
 std::string encode(std::span<const ChannelSpec> specs) {
   std::string out;
   for (const ChannelSpec& spec : specs) {
+    append(out, static_cast<std::uint32_t>(1 + spec.other_receivers.size()));
     append(out, static_cast<std::int32_t>(spec.peer));
+    for (const int receiver : spec.other_receivers) append(out, static_cast<std::int32_t>(receiver));
     append(out, spec.id);
     append(out, static_cast<std::uint64_t>(spec.capacity_bytes));
     append(out, static_cast<std::int32_t>(spec.slots));
@@ -97,16 +108,11 @@ std::string encode(std::span<const ChannelSpec> specs) {
   return out;
 }
 
-Matching match(std::span<const std::string> lists, int own_rank) {
+Matching match(std::span<const std::string> lists, int own_rank, Reach reach) {
   const int ranks = static_cast<int>(lists.size());
   std::vector<End> ends;
-  for (int owner = 0; owner < ranks; ++owner) {
-    std::size_t place = 0;
-    for (const ChannelSpec& spec : decode(lists[static_cast<std::size_t>(owner)])) {
-      const bool sends = spec.direction == Direction::send;
-      ends.push_back({sends ? owner : spec.peer, sends ? spec.peer : owner, owner, place++, spec});
-    }
-  }
+  for (int owner = 0; owner < ranks; ++owner)
+    for (End& end : decode(owner, lists[static_cast<std::size_t>(owner)])) ends.push_back(std::move(end));
   std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.key() < b.key(); });
 
   const auto refuse = [](const End& end, const std::string& fault) {
@@ -116,7 +122,7 @@ Matching match(std::span<const std::string> lists, int own_rank) {
   int lane = 0;
   for (std::size_t first = 0, last = 0; first < ends.size(); first = last) {
     for (last = first; last < ends.size() && ends[last].is_channel_of(ends[first]); ++last) {
-      if (const std::string fault = fault_of(ends[last], ranks); !fault.empty()) refuse(ends[last], fault);
+      if (const std::string fault = fault_of(ends[last], ranks, reach); !fault.empty()) refuse(ends[last], fault);
     }
     if (const std::string fault = fault_of_pair(&ends[first], ends.data() + last); !fault.empty())
       refuse(ends[first], fault);

@@ -22,10 +22,13 @@ struct Matching {
   int lane_count = 0;                ///< the most channels that any (sender, receiver) has
 };
 
+/// Whether a sending end may have several receivers.
+enum class Reach : std::uint8_t { one, several };
+
 /// Pairs the ends of all ranks, `lists` in rank order as encode gave them. Errors: TransportError for the first end,
 /// in the order of sender, receiver and id, that is invalid, doubled, or does not fit its other end; the same on every
 /// rank. Cost: O(e log e) time and O(e) memory for e ends of all ranks.
-Matching match(std::span<const std::string> lists, int own_rank);
+Matching match(std::span<const std::string> lists, int own_rank, Reach reach = Reach::one);
 
 /// Collective: throws on every rank if any rank has a problem to tell, and returns on every rank if none has.
 void agree(Transport& transport, std::string_view problem, Clock::time_point deadline);

@@ -1,4 +1,6 @@
 // How it works: every end of a message gets a spec; short messages of one phase between the same two ranks share one.
+// Pieces of long messages go through one channel for each pair of ranks, or, where all ranks are sent the same and one
+// channel can reach several, through one for each sender.
 // Both ends of a message come to the same answers: they know its size, that all ranks have the same phases, and are on
 // the same path.
 #include <algorithm>
@@ -20,6 +22,8 @@ constexpr std::size_t fewest_both_ways = 64;                        ///< the sam
 constexpr std::int64_t least_copied_bytes = 128;                    ///< together, for a copy as fast as memory is
 constexpr std::size_t most_private_bytes = std::size_t{256} << 10;  ///< of messages made whole before they are copied
 constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;         ///< added to a statement's number
+constexpr std::uint32_t alike_pieces_id = std::uint32_t{1} << 30;   ///< the same, of messages that are alike
+constexpr std::size_t fewest_alike = 4;                             ///< of what may go so: one in a piece
 
 transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
   transport::CollectiveSpec out;
@@ -38,6 +42,19 @@ transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
 bool is_long(const transport::Transport& transport, const auto& message) {
   const std::size_t piece = transport.piece_bytes(static_cast<int>(message.world_rank));
   return piece > 0 && message.bytes >= fewest_pieces * piece;
+}
+
+/// The same where it goes alike to several ranks: to pack it once is worth it sooner.
+bool is_long_if_alike(const transport::Transport& transport, const auto& message) {
+  const auto peer = static_cast<int>(message.world_rank);
+  const std::size_t piece = transport.piece_bytes(peer);
+  return transport.reaches_several(peer) && piece > 0 && message.bytes >= piece / fewest_alike;
+}
+
+/// Whether all ranks that are sent something are sent the same, and by the same ranks.
+bool sends_alike(const StatementSchedule& s) {
+  return s.collective.kind == transport::CollectiveKind::broadcast ||
+         s.collective.kind == transport::CollectiveKind::allgather;
 }
 
 /// Makes the message ready for slots that are far, with memory in which it can be made before.
@@ -64,20 +81,19 @@ class Specs {
   }
 
   /// The message has a channel of its own, and a part in a stream of pieces where it may go so.
-  void add(const StatementProgram& s, auto& message, Direction direction, bool is_taken_whole) {
+  void add(const StatementSchedule& s, auto& message, Direction direction, bool is_taken_whole) {
     const auto peer = static_cast<int>(message.world_rank), id = s.statement;
     add({peer, static_cast<std::uint32_t>(id), message.bytes, 0, direction, message.placement != nullptr},
         message.channel);
-    if (is_taken_whole || !is_long(transport_, message)) return;
-    using Pieces = typename std::decay_t<decltype(message.pieces)>::element_type;
-    message.pieces = std::make_unique<Pieces>(message.bytes, stream(peer, id, direction), id);
-    message.pieces->reserve(message.calls);
+    if (go_alike(s, message)) add_alike_pieces(message, id);
+    else if (!is_taken_whole && is_long(transport_, message)) add_pieces(message, stream(peer, id, direction), id);
   }
 
   /// When a sent message goes in pieces. Where about as much goes the other way meanwhile, both ranks pack and unpack
   /// at the same time anyway. Shorter messages go whole while they stay in the caches, which the speed of long copies
   /// tells.
-  InPieces in_pieces(const StatementProgram& s, const OutgoingMessage& message) const {
+  InPieces in_pieces(const StatementSchedule& s, const OutgoingMessage& message) const {
+    if (go_alike(s, message)) return InPieces::always;
     const std::size_t piece = transport_.piece_bytes(static_cast<int>(message.world_rank));
     if (message.bytes >= (go_both_ways(s, message) ? fewest_both_ways : fewest_always) * piece) return InPieces::always;
     const bool is_copied =
@@ -86,17 +102,17 @@ class Specs {
   }
 
   /// All messages are noted before the first is added.
-  void note(const StatementProgram& s, const auto& message, Direction direction) {
+  void note(const StatementSchedule& s, const auto& message, Direction direction) {
     bytes_[key(s, message, direction)] += message.bytes;
     if (is_short(message)) ++short_ones_[key(s, message, direction)];
   }
 
   // Messages that share channels are added in the order in which they are noted.
 
-  bool is_shared(const StatementProgram& s, const auto& message, Direction direction) const {
+  bool is_shared(const StatementSchedule& s, const auto& message, Direction direction) const {
     return has_common_phases_ && is_short(message) && short_ones_.at(key(s, message, direction)) > 1;
   }
-  void add_shared(const StatementProgram& s, auto& message, Direction direction) {
+  void add_shared(const StatementSchedule& s, auto& message, Direction direction) {
     const auto [carrier, is_new] = carriers_.emplace(key(s, message, direction), specs_.size());
     if (!is_new) {
       Wanted& wanted = specs_[carrier->second];
@@ -153,26 +169,60 @@ class Specs {
            !is_long(transport_, message);
   }
   /// Whether about as much goes the other way meanwhile.
-  bool go_both_ways(const StatementProgram& s, const auto& message) const {
+  bool go_both_ways(const StatementSchedule& s, const auto& message) const {
     const auto there = bytes_.find(key(s, message, Direction::send)),
                back = bytes_.find(key(s, message, Direction::receive));
     if (!has_common_phases_ || there == bytes_.end() || back == bytes_.end()) return false;
     const auto [less, more] = std::minmax(there->second, back->second);
     return 2 * less >= more;
   }
-  /// The stream of all long messages from one rank to another; `statement`: that of the first of them.
+  /// Whether the message goes to several ranks alike, through one channel where it goes in pieces.
+  bool go_alike(const StatementSchedule& s, const auto& message) const {
+    return has_common_phases_ && sends_alike(s) && !s.is_taken_whole_by_some && is_long_if_alike(transport_, message);
+  }
+  static void add_pieces(auto& message, const std::shared_ptr<PieceStream>& stream, int statement) {
+    using Pieces = typename std::decay_t<decltype(message.pieces)>::element_type;
+    message.pieces = std::make_unique<Pieces>(message.bytes, stream, statement);
+    message.pieces->reserve(message.calls);
+  }
+  /// The first message of a statement to be sent has pieces, which carry the others.
+  void add_alike_pieces(OutgoingMessage& message, int statement) {
+    const auto peer = static_cast<int>(message.world_rank);
+    if (!alike_out_) {
+      alike_spec_ = specs_.size();
+      alike_out_ = new_stream(peer, alike_pieces_id + static_cast<std::uint32_t>(statement), Direction::send);
+    }
+    OutgoingMessage*& first = first_alike_[statement];
+    if (!first) {
+      first = &message;
+      add_pieces(message, alike_out_, statement);
+    } else {
+      first->carried.push_back(&message);
+      message.is_carried = true;
+    }
+    ChannelSpec& spec = specs_[alike_spec_].spec;
+    if (peer != spec.peer && std::ranges::find(spec.other_receivers, peer) == spec.other_receivers.end())
+      spec.other_receivers.push_back(peer);
+  }
+  void add_alike_pieces(IncomingMessage& message, int statement) {
+    const auto peer = static_cast<int>(message.world_rank);
+    std::shared_ptr<PieceStream>& in = alike_in_[peer];
+    if (!in) in = new_stream(peer, alike_pieces_id + static_cast<std::uint32_t>(statement), Direction::receive);
+    add_pieces(message, in, statement);
+  }
+  /// The stream of all other long messages from one rank to another; `statement`: that of the first of them.
   const std::shared_ptr<PieceStream>& stream(int peer, int statement, Direction direction) {
     std::shared_ptr<PieceStream>& out = streams_[{peer, direction}];
-    if (!out) {
-      const std::size_t piece = transport_.piece_bytes(peer);
-      out = std::make_shared<PieceStream>(piece);
-      add({peer, static_cast<std::uint32_t>(statement) + pieces_id, PieceStream::head_bytes + piece, PieceStream::slots,
-           direction, false},
-          out->channel);
-    }
+    if (!out) out = new_stream(peer, pieces_id + static_cast<std::uint32_t>(statement), direction);
     return out;
   }
-  Key key(const StatementProgram& s, const auto& message, Direction direction) const {
+  std::shared_ptr<PieceStream> new_stream(int peer, std::uint32_t id, Direction direction) {
+    const std::size_t piece = transport_.piece_bytes(peer);
+    auto out = std::make_shared<PieceStream>(piece);
+    add({peer, id, PieceStream::head_bytes + piece, PieceStream::slots, direction, false}, out->channel);
+    return out;
+  }
+  Key key(const StatementSchedule& s, const auto& message, Direction direction) const {
     return {phases_.at(s.statement), message.world_rank, direction};
   }
 
@@ -180,6 +230,10 @@ class Specs {
   bool has_common_phases_;
   std::map<int, std::size_t> phases_;                                          ///< by statement
   std::map<std::pair<int, Direction>, std::shared_ptr<PieceStream>> streams_;  ///< by peer
+  std::shared_ptr<PieceStream> alike_out_;
+  std::size_t alike_spec_ = 0;                            ///< of its channel
+  std::map<int, OutgoingMessage*> first_alike_;           ///< by statement
+  std::map<int, std::shared_ptr<PieceStream>> alike_in_;  ///< by sender
   std::map<Key, std::size_t> bytes_;
   std::map<Key, int> short_ones_;  ///< how many there are
   std::map<Key, std::size_t> carriers_;
@@ -192,7 +246,7 @@ std::vector<TakenWhole> taken_whole(const Program& program, const transport::Tra
   std::vector<TakenWhole> out;
   for (const StatementProgram& s : program.statements)
     for (const IncomingMessage& m : s.incoming)
-      if (!m.is_local && is_long(transport, m) && !MessageCursor::serves(m.calls))
+      if (!m.is_local && (is_long(transport, m) || is_long_if_alike(transport, m)) && !MessageCursor::serves(m.calls))
         out.push_back({s.statement, m.world_rank});
   return out;
 }
@@ -219,9 +273,10 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
     return std::make_unique<OutgoingLoan>(std::move(*loan));
   };
   for (const StatementProgram& s : program.statements) {
-    if (program.schedule.statements[static_cast<std::size_t>(s.statement)].collective.is_native) continue;
-    for (const OutgoingMessage& m : s.outgoing) specs.note(s, m, Direction::send);
-    for (const IncomingMessage& m : s.incoming) specs.note(s, m, Direction::receive);
+    const StatementSchedule& schedule = program.schedule.statements[static_cast<std::size_t>(s.statement)];
+    if (schedule.collective.is_native) continue;
+    for (const OutgoingMessage& m : s.outgoing) specs.note(schedule, m, Direction::send);
+    for (const IncomingMessage& m : s.incoming) specs.note(schedule, m, Direction::receive);
   }
   for (StatementProgram& s : program.statements) {
     const StatementSchedule& schedule = program.schedule.statements[static_cast<std::size_t>(s.statement)];
@@ -234,32 +289,32 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
       OutgoingMessage& m = s.outgoing[k];
       const auto peer = static_cast<int>(m.world_rank);
       m.ends_when_sent = !transport.delivers_alone(peer);
-      if (specs.is_shared(s, m, Direction::send)) {
+      if (specs.is_shared(schedule, m, Direction::send)) {
         m.in_place.reset();
-        specs.add_shared(s, m, Direction::send);
+        specs.add_shared(schedule, m, Direction::send);
         continue;
       }
       if (transport.places_messages(peer))
         m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
-      specs.add(s, m, Direction::send, schedule.sends[k].is_taken_whole);
+      specs.add(schedule, m, Direction::send, schedule.sends[k].is_taken_whole);
       prepare_for_far(transport, m);
       m.loan = loan_of(schedule, schedule.sends[k]);
       if (m.placement || !transport.lends_regions(peer)) m.in_place.reset();
       m.may_be_taken_back = m.in_place && transport.lends_memory(peer);
       m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);
       if (m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes)
-        m.pieces->when = specs.in_pieces(s, m);
+        m.pieces->when = specs.in_pieces(schedule, m);
     }
     for (IncomingMessage& m : s.incoming) {
       if (m.is_local) continue;
-      if (specs.is_shared(s, m, Direction::receive)) {
-        specs.add_shared(s, m, Direction::receive);
+      if (specs.is_shared(schedule, m, Direction::receive)) {
+        specs.add_shared(schedule, m, Direction::receive);
         continue;
       }
       if (transport.places_messages(static_cast<int>(m.world_rank)))
         m.placement = Placement::of_received(
             statement, schedule, *std::ranges::find(schedule.receives, m.peer, &Message::peer), limits.placing);
-      specs.add(s, m, Direction::receive, !MessageCursor::serves(m.calls));
+      specs.add(schedule, m, Direction::receive, !MessageCursor::serves(m.calls));
     }
   }
   specs.open(transport, deadline);

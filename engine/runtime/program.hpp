@@ -26,13 +26,16 @@ struct OutgoingMessage {
   std::optional<InPlace> in_place;
   std::uint64_t next = 0;                  ///< number of the next message on `channel`
   bool ends_when_sent = false;             ///< the run does not end before the message is sent
-  std::unique_ptr<OutgoingPieces> pieces;  ///< null: always sent whole
-  std::unique_ptr<OutgoingLoan> loan;      ///< null: never lent
-  bool may_be_taken_back = false;          ///< what lies in place is put instead when nobody comes for it
-  unsigned vain_looks = 0;                 ///< whether the receiver has read what was lent
-  std::unique_ptr<Placement> placement;    ///< null: packed, or lies in place
-  bool may_be_far = false;                 ///< its slots may be far: see Channel::best_stores
-  std::unique_ptr<MessageCursor> cursor;   ///< packs it some bytes at a time then; null: it is made as a whole
+  std::unique_ptr<OutgoingPieces> pieces;  ///< null: always sent whole, or carried
+  /// Messages of the statement that are the same as this one, for other ranks: its pieces reach them, too.
+  std::vector<OutgoingMessage*> carried;
+  bool is_carried = false;                ///< by the pieces of another message, when that goes in pieces
+  std::unique_ptr<OutgoingLoan> loan;     ///< null: never lent
+  bool may_be_taken_back = false;         ///< what lies in place is put instead when nobody comes for it
+  unsigned vain_looks = 0;                ///< whether the receiver has read what was lent
+  std::unique_ptr<Placement> placement;   ///< null: packed, or lies in place
+  bool may_be_far = false;                ///< its slots may be far: see Channel::best_stores
+  std::unique_ptr<MessageCursor> cursor;  ///< packs it some bytes at a time then; null: it is made as a whole
 };
 
 /// A message that this rank receives in every run, or its local share.

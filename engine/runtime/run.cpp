@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine/runtime/zero_divisor.hpp"
 
@@ -147,12 +148,15 @@ void Runner::begin_collective(int number, StatementProgram& s) {
     if (m.placement) m.channel->expect(m.next);
   }
   if (s.collective) return begin_collective(number, s);
+  bool are_others_carried = false;
   for (OutgoingMessage& m : s.outgoing) {
+    if (m.is_carried && are_others_carried) continue;
     if (m.pieces) m.pieces->begin_run();
     if (m.loan && m.loan->is_wanted() && lend(number, m)) continue;
     if (m.pieces && may_wait_ && m.pieces->are_better()) {
       m.pieces->begin();
       under_way_.push_back({number, &m});
+      are_others_carried = true;
       continue;
     }
     const auto peer = [&] { return std::vector<Wait>{taking(m)}; };
@@ -213,16 +217,26 @@ void Runner::push_pieces() {
     OutgoingMessage& m = *u.message;
     const std::size_t left = m.pieces->left();
     const ReadyCall* faulty = m.pieces->advance(m.calls, memory_);
-    if (m.pieces->is_held_up()) {
-      if (std::byte* const slot = m.channel->send_slot(m.next)) {
-        faulty = m.pieces->pack_rest(m.calls, memory_, slot);
-        if (m.pieces->left() == 0) m.channel->put(m.next++, left);
-      }
-    }
+    if (m.pieces->is_held_up()) faulty = send_rest(m);
     if (faulty) note_zero_divisor(u.statement, *faulty, true);
     has_moved_ = has_moved_ || m.pieces->left() < left;
     return m.pieces->left() == 0;
   });
+}
+
+/// Sends what is left of a message in pieces as a whole, to all that its pieces go to, if there is room for it.
+const ReadyCall* Runner::send_rest(OutgoingMessage& m) {
+  std::byte* const slot = m.channel->send_slot(m.next);
+  const auto has_room = [](OutgoingMessage* c) { return c->channel->send_slot(c->next) != nullptr; };
+  if (!slot || !std::ranges::all_of(m.carried, has_room)) return nullptr;
+  const std::size_t left = m.pieces->left();
+  const ReadyCall* const faulty = m.pieces->pack_rest(m.calls, memory_, slot);
+  for (OutgoingMessage* c : m.carried) {
+    std::memcpy(c->channel->send_slot(c->next), slot, left);
+    c->channel->put(c->next++, left);
+  }
+  m.channel->put(m.next++, left);
+  return faulty;
 }
 
 [[gnu::hot]] void Runner::apply(StatementProgram& s, IncomingMessage& m, std::byte* message) {
@@ -351,7 +365,10 @@ inline void Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
       messages.front().statement, [&] { return messages.empty(); },
       [&] {
         std::vector<Wait> out;
-        for (const UnderWay& u : messages) out.push_back(taking(*u.message));
+        for (const UnderWay& u : messages) {
+          out.push_back(taking(*u.message));
+          for (const OutgoingMessage* c : u.message->carried) out.push_back(taking(*c));
+        }
         return out;
       });
 }

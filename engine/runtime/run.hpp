@@ -93,6 +93,7 @@ class Runner final : private FaultNotes {
       collect_loans();
   }
   void push_pieces();
+  const ReadyCall* send_rest(OutgoingMessage& m);
   void collect_loans();
   bool finds_difference();
   void break_off();

@@ -107,7 +107,7 @@ class VaryingStatement {
   std::unique_ptr<RowStatement> rows_;  ///< null where the statement goes the general way
 
   KnownPatterns known_;
-  bool can_settle_;  ///< patterns of known_; not among few ranks
+  bool can_settle_;     ///< patterns of known_; not among few ranks
   FoundPattern found_;  ///< at this run; kept until the next has its kernels: it keeps the code
 
   // Of the run in progress.

@@ -89,7 +89,8 @@ Steps steps_of(const Statement& s, const StatementSchedule& schedule) {
   second.local_send.clear();
   second.local_receive.clear();
   second.is_in_sender_order = second.reads_what_it_writes = second.compares_ends = false;
-  second.collective = {};
+  first.collective = {transport::CollectiveKind::alltoall};
+  second.collective = {transport::CollectiveKind::allgather};
   for (Message& m : second.sends) m = places_of(whole, m.peer, share(first.rank), place_bytes);
   for (Message& m : second.receives) m = places_of(whole, m.peer, share(m.peer), place_bytes);
 

@@ -139,8 +139,7 @@ void run_engine(std::shared_ptr<transport::Transport> transport, const Plan& pla
       if (!failure) failure = std::current_exception();
     }
   }
-  for (std::size_t b = 0; b < shared.size(); ++b)
-    std::ranges::copy(shared[b], mine.buffers[b].begin());
+  for (std::size_t b = 0; b < shared.size(); ++b) std::ranges::copy(shared[b], mine.buffers[b].begin());
   if (failure) std::rethrow_exception(failure);
 }
 

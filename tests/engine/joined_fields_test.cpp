@@ -66,7 +66,8 @@ TEST_CASE("joined fields arrive where they belong, and nothing else is touched")
       const int n = 100;
       Executable e = engine.compile(plan, {{"n", n}});
       std::vector<Particle> p(2 * n), q(2 * n, Particle{-1, -1, -1, -1, -1, -1});
-      for (int k = 0; k < 2 * n; ++k) p[k] = {k + 0.1, k + 0.2, k + 0.3, static_cast<float>(k), 0, 1000 * engine.rank() + k};
+      for (int k = 0; k < 2 * n; ++k)
+        p[k] = {k + 0.1, k + 0.2, k + 0.3, static_cast<float>(k), 0, 1000 * engine.rank() + k};
       e.bind_bytes("p", std::as_writable_bytes(std::span(p)));
       e.bind_bytes("q", std::as_writable_bytes(std::span(q)));
       e.run();

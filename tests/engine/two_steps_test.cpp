@@ -9,23 +9,12 @@
 #include "engine/bind.hpp"
 #include "random_plan.hpp"
 #include "tests/engine/on_ranks.hpp"
+#include "tests/variable.hpp"
 
 using namespace kplan;
 using namespace kplan::test;
 
 namespace {
-
-/// All that has so many bytes goes in two steps while it lives.
-class LeastBytes {
- public:
-  explicit LeastBytes(const char* bytes) { setenv(name, bytes, 1); }
-  ~LeastBytes() { unsetenv(name); }
-  LeastBytes(const LeastBytes&) = delete;
-  LeastBytes& operator=(const LeastBytes&) = delete;
-
- private:
-  static constexpr const char* name = "KPLAN_TWO_STEP_BYTES";
-};
 
 RandomStatement all_reduce(RandomReduction r, std::vector<std::string> clauses, bool is_fresh = true) {
   RandomStatement out;
@@ -109,7 +98,8 @@ TEST_CASE("an all-reduce is cut into shares, which go to all in a second stateme
     CHECK(s.statements[0].receives.size() == 3);
     CHECK(s.statements[1].receives.size() == 3);
   }
-  CHECK(ranks[2].statements[0].collective.is_in_two_steps);
+  CHECK(ranks[2].statements[0].collective.kind == transport::CollectiveKind::alltoall);
+  CHECK(ranks[2].statements[1].collective.kind == transport::CollectiveKind::allgather);
   // The second message of rank 2 to the others is the third quarter of `a`.
   CHECK(ranks[2].statements[1].sends[0].transfers[0].piece.tracks[0].bases == std::vector<std::int64_t>{120 * 8});
 }
@@ -134,7 +124,7 @@ TEST_CASE("what is no all-reduce, or could differ in two steps, is not divided")
 }
 
 TEST_CASE("a plan with an all-reduce in two steps that is compiled again is divided again") {
-  const LeastBytes all("1");
+  const tests::Variable all("KPLAN_TWO_STEP_BYTES", "1");
   tests::on_ranks(3, [](Engine& engine) {
     const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "total", "buffers": {
       "a": {"type": "f64", "shape": [50]}, "b": {"type": "f64", "shape": [50]}},
@@ -154,7 +144,7 @@ TEST_CASE("a plan with an all-reduce in two steps that is compiled again is divi
 }
 
 TEST_CASE("all-reduces in two steps leave in memory what the reference does") {
-  const LeastBytes all("1");
+  const tests::Variable all("KPLAN_TWO_STEP_BYTES", "1");
   const auto runs = [](const RandomPlan& plan) {
     const Outcome outcome = compare_with_reference(plan);
     INFO(plan.to_json() << "\n" << outcome.what);

@@ -25,11 +25,11 @@ struct Ends {
   std::uint64_t seq = 0;
 
   explicit Ends(std::chrono::nanoseconds far) {
-    const RingMemory memory = new_ring(bytes, slots);
     const ChannelSpec out{0, 0, bytes, slots, Direction::send, false},
         in{0, 0, bytes, slots, Direction::receive, false};
+    const RingMemory memory = new_ring(out);
     sender = sending_end(memory, out, nullptr, std::make_shared<Distance>(far));
-    receiver = receiving_end(memory, in, nullptr);
+    receiver = receiving_end({memory, {}}, in, nullptr);
   }
 
   /// What one way costs.

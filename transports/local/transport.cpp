@@ -37,6 +37,7 @@ class LocalTransport final : public Transport {
   std::size_t non_temporal_bytes(int) const override { return non_temporal_bytes_; }
   bool delivers_alone(int) const override { return true; }
   int best_slots(int, std::size_t bytes) const override { return best_ring_slots(bytes, size()); }
+  bool reaches_several(int) const override { return size() > 2; }
   bool lends_memory(int) const override { return true; }
   bool can_lend(const std::byte*) const override { return true; }
   std::string_view name() const override { return "local"; }
@@ -70,16 +71,18 @@ class LocalTransport final : public Transport {
 
 std::vector<std::unique_ptr<Channel>> LocalTransport::open(std::span<const ChannelSpec> specs,
                                                            Clock::time_point deadline) {
-  (void)match(allgather(encode(specs), deadline), rank_);
+  (void)match(allgather(encode(specs), deadline), rank_, Reach::several);
 
   std::vector<std::unique_ptr<Channel>> channels(specs.size());
   std::string problem;
   try {
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (specs[i].direction != Direction::send) continue;
-      RingMemory ring = new_ring(specs[i].capacity_bytes, specs[i].slots);
+      const RingMemory ring = new_ring(specs[i]);
       channels[i] = sending_end(ring, specs[i], names_, distances_.to(specs[i].peer));
-      world_->offer({rank_, specs[i].peer, specs[i].id}, std::move(ring));
+      each_receiver(specs[i], [&](int receiver, ReceiverPlace place) {
+        world_->offer({rank_, receiver, specs[i].id}, {ring, place});
+      });
     }
   } catch (const std::exception& error) {
     problem = error.what();

@@ -85,16 +85,16 @@ std::optional<int> World::first_gone() const {
   return rank < 0 ? std::nullopt : std::optional(rank);
 }
 
-void World::offer(const RingName& name, RingMemory ring) {
+void World::offer(const RingName& name, OfferedRing ring) {
   const std::lock_guard lock(mutex_);
   rings_[name] = std::move(ring);
 }
 
-RingMemory World::take(const RingName& name) {
+OfferedRing World::take(const RingName& name) {
   const std::lock_guard lock(mutex_);
   const auto found = rings_.find(name);
   if (found == rings_.end()) throw InternalError("KP-X002", "a ring that both ends agreed on was not offered");
-  RingMemory ring = std::move(found->second);
+  OfferedRing ring = std::move(found->second);
   rings_.erase(found);
   return ring;
 }

@@ -35,8 +35,8 @@ class World {
 
   /// A ring by (sender, receiver, id): the sender offers it, the receiver takes it later in the same call of open.
   using RingName = std::tuple<int, int, std::uint32_t>;
-  void offer(const RingName& name, RingMemory ring);
-  RingMemory take(const RingName& name);
+  void offer(const RingName& name, OfferedRing ring);
+  OfferedRing take(const RingName& name);
 
   /// The board of the sparse exchange object that every rank opens as its `number`th; each rank fetches it once.
   std::shared_ptr<Board> board(std::uint64_t number);
@@ -59,7 +59,7 @@ class World {
   std::uint64_t generation_ = 0;
   std::shared_ptr<const std::vector<std::string>> gathered_;  // of the generation before
   std::string given_up_;                                      // why no collective call can succeed any more
-  std::map<RingName, RingMemory> rings_;
+  std::map<RingName, OfferedRing> rings_;
   struct WaitingBoard {
     std::shared_ptr<Board> board;
     int fetched = 0;

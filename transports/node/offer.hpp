@@ -6,12 +6,15 @@
 #include <string_view>
 #include <vector>
 
+#include "transports/shared/ring.hpp"
+
 namespace kplan::transport::node_path {
 
-/// One ring in its sender's segment.
+/// One ring in its sender's segment, for one of its receivers.
 struct RingCard {
   std::int64_t receiver = 0;
   std::uint64_t id = 0, offset = 0;
+  ReceiverPlace place;
 };
 
 /// What a rank tells all others before they map its rings or pipes.

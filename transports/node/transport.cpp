@@ -49,6 +49,7 @@ class NodeTransport final : public Transport {
     return neighbours_->is_here(peer) ? 0 : base_->best_shared_bytes(peer);
   }
   bool places_messages(int peer) const override { return !neighbours_->is_here(peer) && base_->places_messages(peer); }
+  bool reaches_several(int peer) const override { return neighbours_->is_here(peer) && neighbours_->most() > 2; }
   bool lends_memory(int peer) const override { return neighbours_->is_here(peer); }
   bool can_lend(const std::byte* memory) const override { return allocations_->name_of(memory).has_value(); }
   std::shared_ptr<std::byte> allocate(std::size_t bytes) override { return allocations_->allocate(bytes); }
@@ -134,9 +135,14 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
         distant.push_back(s);
         distant_places.push_back(k);
       } else if (s.direction == Direction::send && s.slots > 0) {
+        for (const int receiver : s.other_receivers)
+          if (is_rank(receiver) && !neighbours_->is_here(receiver))
+            mine.problem = "rank " + std::to_string(receiver) + " does not share memory with it";
         offsets[k] = mine.bytes;
-        mine.bytes += ring_bytes(s.capacity_bytes, s.slots);
-        mine.rings.push_back({s.peer, s.id, offsets[k]});
+        mine.bytes += ring_bytes(s);
+        each_receiver(s, [&](int receiver, ReceiverPlace place) {
+          mine.rings.push_back({receiver, s.id, offsets[k], place});
+        });
       }
     }
     mine.has_distant = !distant.empty();
@@ -148,7 +154,7 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
   const std::vector<Offer> offers = tell(mine, deadline);
   std::vector<std::string> lists;
   for (const Offer& o : offers) lists.push_back(o.specs);
-  (void)match(lists, rank());
+  (void)match(lists, rank(), Reach::several);
 
   std::vector<std::unique_ptr<Channel>> out(specs.size());
   std::string problem;
@@ -166,7 +172,7 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
       if (!mapped) mapped = Segment::open(neighbours_->process(peer), static_cast<int>(theirs.file), theirs.bytes);
       for (const RingCard& ring : theirs.rings)
         if (ring.receiver == rank() && ring.id == specs[k].id)
-          out[k] = receiving_end({mapped, mapped->data() + ring.offset}, specs[k], allocations_);
+          out[k] = receiving_end({{mapped, mapped->data() + ring.offset}, ring.place}, specs[k], allocations_);
     }
   } catch (const std::exception& error) {
     problem = error.what();

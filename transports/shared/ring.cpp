@@ -1,12 +1,14 @@
-// How it works: single producer, single consumer. The sender writes the bytes and then the slot's word with release;
-// the receiver reads the word with acquire and then the bytes; the counter of released messages goes back the same way,
-// and the sender looks at it only when its last look leaves it no slot.
+// How it works: a single producer, and mostly a single consumer. The sender writes the bytes and then the slot's word
+// with release; the receiver reads the word with acquire and then the bytes; the counter of released messages goes back
+// the same way, and the sender looks at it only when its last look leaves it no slot. Several receivers only read what
+// they have in common, and the sender looks at the counters of all.
 //
 // A ring of much memory begins with a few of its slots: channels that carry few messages touch no more. Both ends go
 // over to all slots at the same message, one that comes to the first slot either way; until those before it are
 // released, the sender is at most the few ahead, so that no slot is met twice.
 //
-// Behind the counter of released messages the receiver says what it has measured in the last trial (store_trial.hpp).
+// Behind the counter of released messages the first receiver says what it has measured in the last trial
+// (store_trial.hpp).
 //
 // A lent message lies in the sender's own memory, whose names are in the slot. The sender may want it back (the
 // receiver does not come for it), or go (an exception, say). So the receiver marks such a message as taken before it
@@ -42,6 +44,8 @@ enum class Hold : std::uint64_t {
   returned = 3,  ///< it was lent, and is not any more
 };
 
+std::size_t receivers_of(const ChannelSpec& sender) { return 1 + sender.other_receivers.size(); }
+
 std::uint64_t word_of(std::uint64_t seq, Hold hold) { return 4 * (seq + 1) + static_cast<std::uint64_t>(hold); }
 
 /// What a slot holds of a lent message.
@@ -57,11 +61,13 @@ std::size_t slot_bytes(std::size_t capacity_bytes) {
   return (bytes + line_bytes - 1) / line_bytes * line_bytes;
 }
 
-/// The memory of one ring: a line for what the receiver says, then the slots.
+/// The memory of one ring: a line for what each receiver says, then the slots.
 class Ring {
  public:
-  Ring(RingMemory memory, const ChannelSpec& spec)
+  Ring(RingMemory memory, const ChannelSpec& spec, std::size_t receivers)
       : memory_(std::move(memory)),
+        receivers_(receivers),
+        slots_base_(memory_.base + receivers * line_bytes),
         slot_bytes_(slot_bytes(spec.capacity_bytes)),
         slots_(static_cast<std::uint64_t>(spec.slots)),
         mask_((slots_ & (slots_ - 1)) == 0 ? slots_ - 1 : 0),
@@ -73,13 +79,21 @@ class Ring {
   std::size_t bytes_of_a_slot() const { return slot_bytes_; }
   std::byte* slot(std::uint64_t seq) const {
     if (seq < grown_at_) [[unlikely]]
-      return memory_.base + line_bytes + seq % few_ * slot_bytes_;
-    return memory_.base + line_bytes + (mask_ != 0 ? seq & mask_ : seq % slots_) * slot_bytes_;
+      return slots_base_ + seq % few_ * slot_bytes_;
+    return slots_base_ + (mask_ != 0 ? seq & mask_ : seq % slots_) * slot_bytes_;
   }
   /// Whether the receiver has read the message's slot before.
   bool is_worn(std::uint64_t seq) const { return seq < grown_at_ ? seq >= few_ : seq >= grown_at_ + slots_; }
   Word& word(std::byte* slot) const { return *reinterpret_cast<Word*>(slot + slot_bytes_ - sizeof(Word)); }
-  Word& released() const { return *reinterpret_cast<Word*>(memory_.base); }
+  Word& released(std::size_t receiver) const { return *reinterpret_cast<Word*>(memory_.base + receiver * line_bytes); }
+  /// How many all receivers have released.
+  std::uint64_t released_by_all() const {
+    std::uint64_t out = released(0).load(std::memory_order_acquire);
+    for (std::size_t k = 1; k < receivers_; ++k) out = std::min(out, released(k).load(std::memory_order_acquire));
+    return out;
+  }
+  bool has_several_receivers() const { return receivers_ > 1; }
+  // What only the first receiver says.
   Word& is_receiver_closed() const { return *reinterpret_cast<Word*>(memory_.base + sizeof(Word)); }
   Word& reading_times() const { return *reinterpret_cast<Word*>(memory_.base + 2 * sizeof(Word)); }
   StoreTrial trial() const {
@@ -90,6 +104,8 @@ class Ring {
 
  private:
   RingMemory memory_;
+  std::size_t receivers_;
+  std::byte* slots_base_;
   std::size_t slot_bytes_;
   std::uint64_t slots_, mask_;
   static constexpr std::size_t bytes_of_few = std::size_t{160} << 10;
@@ -100,7 +116,7 @@ class Sender final : public SendingEnd {
  public:
   Sender(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,
          std::shared_ptr<Distance> distance)
-      : ring_(std::move(memory), spec),
+      : ring_(std::move(memory), spec, receivers_of(spec)),
         names_(std::move(names)),
         distance_(std::move(distance)),
         trial_(ring_.trial()) {}
@@ -108,7 +124,7 @@ class Sender final : public SendingEnd {
 
   [[gnu::hot]] std::byte* send_slot(std::uint64_t seq) override {
     if (const std::uint64_t most_ahead = ring_.most_ahead(seq); seq >= released_ + most_ahead) {
-      released_ = ring_.released().load(std::memory_order_acquire);
+      released_ = ring_.released_by_all();
       if (seq >= released_ + most_ahead) return nullptr;
     }
     return ring_.slot(seq);
@@ -161,13 +177,13 @@ class Sender final : public SendingEnd {
 
   bool is_sent(std::uint64_t seq) override {
     const std::uint64_t needed = std::min(seq + 1, lent_end_);
-    if (released_ < needed) released_ = ring_.released().load(std::memory_order_acquire);
+    if (released_ < needed) released_ = ring_.released_by_all();
     return released_ >= needed;
   }
 
  private:
   bool lend_as(std::uint64_t seq, std::size_t count, std::span<const std::byte* const> regions) {
-    if (regions.size() > ring_.most_regions()) return false;
+    if (regions.size() > ring_.most_regions() || ring_.has_several_receivers()) return false;
     std::byte* const slot = ring_.slot(seq);
     const std::uint64_t head = count;
     std::memcpy(slot, &head, sizeof head);
@@ -204,12 +220,11 @@ Sender::~Sender() {
   // A receiver that keeps a taken message this long waits for something else; it gets an error for that sooner or
   // later, and until then the sender cannot be held.
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(1);
-  for (std::uint64_t seq = ring_.released().load(std::memory_order_acquire); seq < put_; ++seq) {
+  for (std::uint64_t seq = ring_.released_by_all(); seq < put_; ++seq) {
     if (take_back(seq) || ring_.word(ring_.slot(seq)).load(std::memory_order_relaxed) != word_of(seq, Hold::taken))
       continue;
     const auto is_being_read = [&] {
-      return ring_.released().load(std::memory_order_acquire) <= seq &&
-             ring_.is_receiver_closed().load(std::memory_order_acquire) == 0;
+      return ring_.released_by_all() <= seq && ring_.is_receiver_closed().load(std::memory_order_acquire) == 0;
     };
     for (unsigned idle = 0; is_being_read() && Clock::now() < deadline; ++idle) pause_thread(idle, true);
   }
@@ -217,9 +232,15 @@ Sender::~Sender() {
 
 class Receiver final : public ReceivingEnd {
  public:
-  Receiver(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names)
-      : ring_(std::move(memory), spec), names_(std::move(names)), peer_(spec.peer), trial_(ring_.trial()) {}
-  ~Receiver() override { ring_.is_receiver_closed().store(1, std::memory_order_release); }
+  Receiver(OfferedRing ring, const ChannelSpec& spec, std::shared_ptr<RegionNames> names)
+      : ring_(std::move(ring.memory), spec, ring.place.count),
+        number_(ring.place.number),
+        names_(std::move(names)),
+        peer_(spec.peer),
+        trial_(ring_.trial()) {}
+  ~Receiver() override {
+    if (number_ == 0) ring_.is_receiver_closed().store(1, std::memory_order_release);
+  }
 
   [[gnu::hot]] const std::byte* arrived(std::uint64_t seq) override {
     std::byte* const slot = ring_.slot(seq);
@@ -254,7 +275,7 @@ class Receiver final : public ReceivingEnd {
   [[gnu::hot]] void release(std::uint64_t seq) override {
     if (trial_.is_tried(seq)) [[unlikely]]
       end_time(seq);
-    ring_.released().store(seq + 1, std::memory_order_release);
+    ring_.released(number_).store(seq + 1, std::memory_order_release);
   }
 
  private:
@@ -266,7 +287,8 @@ class Receiver final : public ReceivingEnd {
   [[gnu::noinline]] void end_time(std::uint64_t seq) {
     if (trial_.is_first(seq)) times_.clear();
     if (timed_ == seq) times_.add(trial_.sample(seq), Clock::now() - begin_);
-    if (trial_.is_last(seq)) ring_.reading_times().store(times_.medians().word(), std::memory_order_relaxed);
+    if (trial_.is_last(seq) && number_ == 0)
+      ring_.reading_times().store(times_.medians().word(), std::memory_order_relaxed);
   }
   [[gnu::noinline]] bool find_regions(const std::byte* slot) {
     std::uint64_t regions = 0;
@@ -283,6 +305,7 @@ class Receiver final : public ReceivingEnd {
   }
 
   Ring ring_;
+  std::size_t number_;  ///< among the receivers
   std::shared_ptr<RegionNames> names_;
   int peer_;
   StoreTrial trial_;
@@ -295,10 +318,11 @@ class Receiver final : public ReceivingEnd {
 
 }  // namespace
 
-std::size_t ring_bytes(std::size_t capacity_bytes, int slots) {
+std::size_t ring_bytes(const ChannelSpec& sender) {
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 4;
-  if (capacity_bytes > most / static_cast<std::size_t>(slots) - 2 * line_bytes) throw std::bad_alloc();
-  return line_bytes + slot_bytes(capacity_bytes) * static_cast<std::size_t>(slots);
+  const auto slots = static_cast<std::size_t>(sender.slots);
+  if (sender.capacity_bytes > most / slots - 2 * line_bytes) throw std::bad_alloc();
+  return line_bytes * receivers_of(sender) + slot_bytes(sender.capacity_bytes) * slots;
 }
 
 int best_ring_slots(std::size_t bytes, int ranks) {
@@ -308,8 +332,8 @@ int best_ring_slots(std::size_t bytes, int ranks) {
   return static_cast<int>(std::clamp<std::size_t>(share / std::max<std::size_t>(bytes, 1), 2, most_slots));
 }
 
-RingMemory new_ring(std::size_t capacity_bytes, int slots) {
-  std::shared_ptr<std::byte> zeros = zeroed_memory(ring_bytes(capacity_bytes, slots));
+RingMemory new_ring(const ChannelSpec& sender) {
+  std::shared_ptr<std::byte> zeros = zeroed_memory(ring_bytes(sender));
   std::byte* const base = zeros.get();
   return {std::move(zeros), base};
 }
@@ -319,8 +343,8 @@ std::unique_ptr<Channel> sending_end(RingMemory memory, const ChannelSpec& spec,
   return std::make_unique<Sender>(std::move(memory), spec, std::move(names), std::move(distance));
 }
 
-std::unique_ptr<Channel> receiving_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names) {
-  return std::make_unique<Receiver>(std::move(memory), spec, std::move(names));
+std::unique_ptr<Channel> receiving_end(OfferedRing ring, const ChannelSpec& spec, std::shared_ptr<RegionNames> names) {
+  return std::make_unique<Receiver>(std::move(ring), spec, std::move(names));
 }
 
 }  // namespace kplan::transport

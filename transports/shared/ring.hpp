@@ -2,6 +2,7 @@
 // A channel between two ends that share memory, threads or processes of a node: a ring of slots. The word that says
 // which message a slot holds, and how, stands behind the slot's bytes, on the last of their cache lines: a small
 // message and its word are one line, or a part of one. One counter, on a line of its own, says how many were released.
+// A ring may have several receivers, each with such a line; a slot is free when all have released it.
 
 #include <memory>
 
@@ -11,8 +12,24 @@
 
 namespace kplan::transport {
 
-/// Bytes of memory that a ring takes; a multiple of 64. Errors: std::bad_alloc.
-std::size_t ring_bytes(std::size_t capacity_bytes, int slots);
+/// A receiving end's place among those of its ring.
+struct ReceiverPlace {
+  std::uint32_t number = 0, count = 1;
+};
+
+/// The receivers of a sending end, and their places.
+template <class F>
+void each_receiver(const ChannelSpec& sender, const F& f) {
+  ReceiverPlace place{0, static_cast<std::uint32_t>(1 + sender.other_receivers.size())};
+  f(sender.peer, place);
+  for (const int receiver : sender.other_receivers) {
+    ++place.number;
+    f(receiver, place);
+  }
+}
+
+/// Bytes of memory that the ring of a sending end takes; a multiple of 64. Errors: std::bad_alloc.
+std::size_t ring_bytes(const ChannelSpec& sender);
 
 /// How many slots a ring for messages of so many bytes had best have, where so many ranks share memory: a slot is
 /// written again when its lines have left the caches of both ends' cores for one that they share. Lines that are still
@@ -26,14 +43,20 @@ struct RingMemory {
   std::byte* base = nullptr;
 };
 
+/// A ring for one of its receivers.
+struct OfferedRing {
+  RingMemory memory;
+  ReceiverPlace place;
+};
+
 /// Memory of this process for a ring that threads share. Pages of slots are first touched by whoever writes them.
 /// Errors: std::bad_alloc, TransportError.
-RingMemory new_ring(std::size_t capacity_bytes, int slots);
+RingMemory new_ring(const ChannelSpec& sender);
 
 /// The ends of the ring in that memory, which new_ring made, or which was all zeros before the first end. They keep
-/// `names` and `distance`, that of the receiver.
+/// `names` and `distance`, that of the first receiver.
 std::unique_ptr<Channel> sending_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,
                                      std::shared_ptr<Distance> distance);
-std::unique_ptr<Channel> receiving_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names);
+std::unique_ptr<Channel> receiving_end(OfferedRing ring, const ChannelSpec& spec, std::shared_ptr<RegionNames> names);
 
 }  // namespace kplan::transport
