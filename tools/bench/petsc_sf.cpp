@@ -5,6 +5,7 @@
 
 #include <petscsf.h>
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 
@@ -45,6 +46,17 @@ Forests edges_of(const Exchange& e, int block) {
     else if (l.peer == e.team.rank) add(l.theirs, l.mine, l.peer);
   }
   return out;
+}
+
+/// Whether each leaf has one root, as it must in a star forest, on all ranks. Not so where a node's share goes to
+/// several neighbours.
+bool are_stars(const Exchange& e, int block) {
+  bool out = true;
+  for (auto&& [arrays, edges] : edges_of(e, block)) {
+    std::ranges::sort(edges.leaves);
+    out = out && std::ranges::adjacent_find(edges.leaves) == edges.leaves.end();
+  }
+  return largest(e.team, out ? 0.0 : 1.0) == 0;
 }
 
 class Runner {
@@ -126,7 +138,7 @@ void end_petsc() { PetscFinalize(); }
 std::vector<Method> star_forests(SharedExchange exchange, int block) {
   const bool can_be =
       exchange->stores_as_sent() || (exchange->combine == Combine::sum && exchange->wire_type() == Scalar::f64);
-  if (!can_be) return {};
+  if (!can_be || !are_stars(*exchange, block)) return {};
   return {method_of<Runner>("PetscSF", std::move(exchange), block)};
 }
 
