@@ -31,13 +31,14 @@ std::vector<End> decode(int owner, std::string_view bytes) {
   std::vector<End> ends;
   for (std::size_t place = 0; !bytes.empty(); ++place) {
     ChannelSpec spec;
-    std::vector<int> peers(take<std::uint32_t>(bytes));
-    for (int& peer : peers) peer = take<std::int32_t>(bytes);
+    std::vector<int> peers{take<std::int32_t>(bytes)};
     spec.id = take<std::uint32_t>(bytes);
     spec.capacity_bytes = take<std::uint64_t>(bytes);
     spec.slots = take<std::int32_t>(bytes);
     spec.direction = static_cast<Direction>(take<std::uint8_t>(bytes));
     spec.is_placed = take<std::uint8_t>(bytes) != 0;
+    for (auto others = take<std::uint8_t>(bytes) != 0 ? take<std::uint32_t>(bytes) : 0; others > 0; --others)
+      peers.push_back(take<std::int32_t>(bytes));
     for (const int peer : peers) {
       spec.peer = peer;
       const bool sends = spec.direction == Direction::send;
@@ -96,14 +97,16 @@ std::string fault_of_pair(const End* first, const End* last) {
 std::string encode(std::span<const ChannelSpec> specs) {
   std::string out;
   for (const ChannelSpec& spec : specs) {
-    append(out, static_cast<std::uint32_t>(1 + spec.other_receivers.size()));
     append(out, static_cast<std::int32_t>(spec.peer));
-    for (const int receiver : spec.other_receivers) append(out, static_cast<std::int32_t>(receiver));
     append(out, spec.id);
     append(out, static_cast<std::uint64_t>(spec.capacity_bytes));
     append(out, static_cast<std::int32_t>(spec.slots));
     append(out, static_cast<std::uint8_t>(spec.direction));
     append(out, static_cast<std::uint8_t>(spec.is_placed));
+    append(out, static_cast<std::uint8_t>(!spec.other_receivers.empty()));
+    if (spec.other_receivers.empty()) continue;
+    append(out, static_cast<std::uint32_t>(spec.other_receivers.size()));
+    for (const int receiver : spec.other_receivers) append(out, static_cast<std::int32_t>(receiver));
   }
   return out;
 }

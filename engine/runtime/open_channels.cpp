@@ -23,7 +23,6 @@ constexpr std::int64_t least_copied_bytes = 128;                    ///< togethe
 constexpr std::size_t most_private_bytes = std::size_t{256} << 10;  ///< of messages made whole before they are copied
 constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;         ///< added to a statement's number
 constexpr std::uint32_t alike_pieces_id = std::uint32_t{1} << 30;   ///< the same, of messages that are alike
-constexpr std::size_t fewest_alike = 4;                             ///< of what may go so: one in a piece
 
 transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
   transport::CollectiveSpec out;
@@ -44,11 +43,13 @@ bool is_long(const transport::Transport& transport, const auto& message) {
   return piece > 0 && message.bytes >= fewest_pieces * piece;
 }
 
-/// The same where it goes alike to several ranks: to pack it once is worth it sooner.
+/// The same where it goes alike to as many ranks as one channel reaches: the more of them there are, the sooner it is
+/// worth it to pack it once.
 bool is_long_if_alike(const transport::Transport& transport, const auto& message) {
   const auto peer = static_cast<int>(message.world_rank);
-  const std::size_t piece = transport.piece_bytes(peer);
-  return transport.reaches_several(peer) && piece > 0 && message.bytes >= piece / fewest_alike;
+  const std::size_t piece = transport.piece_bytes(peer),
+                    spared = static_cast<std::size_t>(std::max(transport.most_receivers(peer), 1)) - 1;
+  return piece > 0 && spared > 0 && spared * message.bytes >= piece / 2;
 }
 
 /// Whether all ranks that are sent something are sent the same, and by the same ranks.

@@ -88,6 +88,7 @@ Steps steps_of(const Statement& s, const StatementSchedule& schedule) {
   second.values = {{r.place, {r.place.get()}, {}}};
   second.local_send.clear();
   second.local_receive.clear();
+  first.is_taken_whole_by_some = second.is_taken_whole_by_some = false;  // of other messages
   second.is_in_sender_order = second.reads_what_it_writes = second.compares_ends = false;
   first.collective = {transport::CollectiveKind::alltoall};
   second.collective = {transport::CollectiveKind::allgather};

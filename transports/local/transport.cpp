@@ -37,7 +37,7 @@ class LocalTransport final : public Transport {
   std::size_t non_temporal_bytes(int) const override { return non_temporal_bytes_; }
   bool delivers_alone(int) const override { return true; }
   int best_slots(int, std::size_t bytes) const override { return best_ring_slots(bytes, size()); }
-  bool reaches_several(int) const override { return size() > 2; }
+  int most_receivers(int) const override { return size() - 1; }
   bool lends_memory(int) const override { return true; }
   bool can_lend(const std::byte*) const override { return true; }
   std::string_view name() const override { return "local"; }

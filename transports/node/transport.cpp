@@ -49,7 +49,7 @@ class NodeTransport final : public Transport {
     return neighbours_->is_here(peer) ? 0 : base_->best_shared_bytes(peer);
   }
   bool places_messages(int peer) const override { return !neighbours_->is_here(peer) && base_->places_messages(peer); }
-  bool reaches_several(int peer) const override { return neighbours_->is_here(peer) && neighbours_->most() > 2; }
+  int most_receivers(int peer) const override { return neighbours_->is_here(peer) ? neighbours_->most() - 1 : 1; }
   bool lends_memory(int peer) const override { return neighbours_->is_here(peer); }
   bool can_lend(const std::byte* memory) const override { return allocations_->name_of(memory).has_value(); }
   std::shared_ptr<std::byte> allocate(std::size_t bytes) override { return allocations_->allocate(bytes); }

@@ -23,7 +23,7 @@ Method neighbour_typed(SharedExchange exchange);
 Method alltoall_packed(SharedExchange exchange);
 Method alltoall_typed(SharedExchange exchange);
 /// One PetscSF for each pair of arrays, all begun before any is ended. None in builds without PETSc, and where it lacks
-/// what is needed (conversions).
+/// what is needed (conversions, leaves with several roots).
 std::vector<Method> star_forests(SharedExchange exchange, int block);
 
 /// All of these that can do it, messages fused by peer. `block`: elements that always go together, for PetscSF's unit.

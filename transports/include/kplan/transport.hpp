@@ -56,7 +56,7 @@ struct ChannelSpec {
   int slots = 2;                   ///< at least 1; the same at both ends
   Direction direction = Direction::send;
   bool is_placed = false;  ///< this end has no slots: its messages lie in the caller's memory, see Channel::place
-  /// A sending end's receivers beside `peer`, where Transport::reaches_several(): each opens its end as though it were
+  /// A sending end's receivers beside `peer`, where Transport::most_receivers() allows them: each opens its end as though it were
   /// the only one. Every message goes to all, from one slot, which is free again when all have released it; is_sent()
   /// means all of them. Nothing is lent or placed.
   std::vector<int> other_receivers = {};
@@ -281,9 +281,8 @@ class Transport {
   virtual std::size_t best_shared_bytes(int) const { return 0; }
   /// Whether ends of channels to and from this peer can be placed.
   virtual bool places_messages(int) const { return false; }
-  /// Whether a channel's sending end may have this peer among several receivers, and there can be several. The same at
-  /// both ends.
-  virtual bool reaches_several(int) const { return false; }
+  /// How many receivers a sending end may have with this peer among them; 1: this one alone. The same at both ends.
+  virtual int most_receivers(int) const { return 1; }
   /// Whether put_in_place to this peer spares the copy into a slot.
   virtual bool lends_regions(int) const { return true; }
 
