@@ -8,6 +8,11 @@
 
 using namespace kplan::tests;
 
+TEST_CASE("a transport can end as soon as it was made", "[conformance]") {
+  for (const int ranks : rank_counts)
+    for (int round = 0; round < 3; ++round) on_ranks(ranks, [](Transport&) {});
+}
+
 TEST_CASE("messages of a channel arrive in order and unchanged", "[conformance]") {
   for (const int ranks : {2, 3, 5}) {
     for (const int slots : {1, 2, 8}) {
