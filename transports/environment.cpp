@@ -84,6 +84,10 @@ std::size_t lend_bytes_from_environment() {
 
 std::size_t lend_spread_from_environment() { return number_from_environment("KPLAN_LEND_SPREAD", 4, "any spread"); }
 
+std::size_t fetch_bytes_from_environment() {
+  return number_from_environment("KPLAN_FETCH_BYTES", 65536, "no message at all");
+}
+
 std::size_t two_step_bytes_from_environment() {
   return number_from_environment("KPLAN_TWO_STEP_BYTES", 32768, "no message at all");
 }

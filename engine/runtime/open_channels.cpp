@@ -300,6 +300,9 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
       specs.add(schedule, m, Direction::send, schedule.sends[k].is_taken_whole);
       prepare_for_far(transport, m);
       m.loan = loan_of(schedule, schedule.sends[k]);
+      // A receiver takes in pieces what it fetches and cannot fetch into place.
+      const std::size_t least_fetched = transport.fetch_bytes(peer);
+      if ((m.pieces || m.is_carried) && least_fetched > 0 && m.bytes >= least_fetched) m.fetched_from = m.in_place;
       if (m.placement || !transport.lends_regions(peer)) m.in_place.reset();
       m.may_be_taken_back = m.in_place && transport.lends_memory(peer);
       m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);

@@ -114,7 +114,6 @@ const ReadyCall* OutgoingPieces::pack_rest(std::vector<ReadyCall>& calls, const 
   return faulty;
 }
 
-/// The next bytes of the message; the last ones make it ready for the next message.
 const ReadyCall* IncomingPieces::take(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
                                       const std::byte* bytes, std::size_t count) {
   const ReadyCall* const faulty = cursor_.unpack(calls, memory, bytes, count);
@@ -138,15 +137,10 @@ IncomingPieces::Came IncomingPieces::advance(std::vector<ReadyCall>& calls, cons
   if (!has_arrived()) return Came::nothing;
   const std::byte* const slot = stream_->channel->arrived(stream_->next_);
   if (const ReadyCall* call =
-          take(calls, memory, slot + PieceStream::head_bytes, std::min(bytes_ - taken_, stream_->piece_bytes())))
+          take(calls, memory, slot + PieceStream::head_bytes, std::min(left(), stream_->piece_bytes())))
     faulty = call;
   stream_->channel->release(stream_->next_++);
   return taken_ == 0 ? Came::last_piece : Came::piece;
-}
-
-const ReadyCall* IncomingPieces::take_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
-                                           const std::byte* bytes) {
-  return take(calls, memory, bytes, bytes_ - taken_);
 }
 
 }  // namespace kplan

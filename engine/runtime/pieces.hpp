@@ -163,15 +163,18 @@ class IncomingPieces {
   }
   /// Whether some of the message has come in pieces, and the rest is still to come.
   bool awaits_rest() const { return taken_ > 0; }
-  /// Takes the rest. Returns a call that met a zero divisor, or null.
-  const ReadyCall* take_rest(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
-                             const std::byte* bytes);
+  /// Of the message, what has been taken, and what is left.
+  std::size_t taken() const { return taken_; }
+  std::size_t left() const { return bytes_ - taken_; }
+  std::size_t piece_bytes() const { return stream_->piece_bytes(); }
+  /// Takes the next bytes of the message; the last ones make it ready for the next message. Returns a call that met a
+  /// zero divisor, or null.
+  const ReadyCall* take(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const std::byte* bytes,
+                        std::size_t count);
 
  private:
   /// Of the piece that comes next, of whichever message it is.
   std::optional<PieceStream::Head> first();
-  const ReadyCall* take(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const std::byte* bytes,
-                        std::size_t count);
 
   std::size_t bytes_;
   std::shared_ptr<PieceStream> stream_;

@@ -9,12 +9,10 @@ namespace {
 
 constexpr std::size_t most_literal_specs = 256;
 
-/// The whole message lies in one buffer as it travels.
-std::optional<OutgoingMessage::InPlace> lies_in_place(const StatementSchedule& s, const Message& m,
-                                                      const std::vector<KernelCall>& calls) {
-  if (s.reads_what_it_writes || calls.size() != 1 || calls[0].spec >= 0 || calls[0].copy_bytes != m.bytes)
-    return std::nullopt;
-  return OutgoingMessage::InPlace{calls[0].streams[1].buffer, calls[0].streams[1].offset_bytes};
+/// Where the whole message lies in one buffer as it travels; `stream`: the buffer's.
+std::optional<InPlace> lies_in_place(const Message& m, const std::vector<KernelCall>& calls, std::size_t stream) {
+  if (calls.size() != 1 || calls[0].spec >= 0 || calls[0].copy_bytes != m.bytes) return std::nullopt;
+  return InPlace{calls[0].streams[stream].buffer, calls[0].streams[stream].offset_bytes};
 }
 
 /// The message that meets the own share: they are applied one right after the other, so that one loop can do both.
@@ -57,7 +55,7 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
   for (const Message& m : s.sends) {
     LoweredStatement::Calls calls{m.peer, {}, {}, {}};
     for (const Transfer& t : m.transfers) each_run(t, [&](const Transfer& part) { lowering.pack(part, calls.calls); });
-    calls.in_place = lies_in_place(s, m, calls.calls);
+    if (!s.reads_what_it_writes) calls.in_place = lies_in_place(m, calls.calls, 1);
     out.sends.push_back(std::move(calls));
   }
   const bool has_share = !s.local_send.empty() && !s.local_receive.empty();
@@ -80,6 +78,7 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
     if (calls.calls.empty())
       for (const Transfer& t : m.transfers)
         each_run(t, [&](const Transfer& part) { lowering.unpack(part, calls.calls); });
+    calls.in_place = lies_in_place(m, calls.calls, 0);
     out.receives.push_back(std::move(calls));
   }
   if (is_merged || !has_share) return out;
@@ -134,6 +133,7 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
     add(out.outgoing, s.sends[k], ready(lowered.sends[k].calls)).in_place = lowered.sends[k].in_place;
   for (std::size_t k = 0; k < s.receives.size(); ++k) {
     IncomingMessage& m = add(out.incoming, s.receives[k], ready(lowered.receives[k].calls));
+    m.in_place = lowered.receives[k].in_place;
     m.own = ready(lowered.receives[k].own);
     m.is_own_first = lowered.receives[k].is_own_first;
   }

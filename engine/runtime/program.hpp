@@ -12,18 +12,20 @@
 
 namespace kplan {
 
+/// Where a whole message lies in one buffer as it travels.
+struct InPlace {
+  int buffer = -1;
+  std::int64_t offset_bytes = 0;
+};
+
 /// A message that this rank sends in every run.
 struct OutgoingMessage {
   std::int64_t peer = 0, world_rank = 0;  ///< the receiver, in the statement's group and in the world
   std::size_t bytes = 0;
   std::unique_ptr<transport::Channel> channel;
   std::vector<ReadyCall> calls;
-  /// The message lies in a buffer as it travels: it is sent from there.
-  struct InPlace {
-    int buffer = -1;
-    std::int64_t offset_bytes = 0;
-  };
-  std::optional<InPlace> in_place;
+  std::optional<InPlace> in_place;         ///< it is sent from there
+  std::optional<InPlace> fetched_from;     ///< where its receiver may fetch it instead
   std::uint64_t next = 0;                  ///< number of the next message on `channel`
   bool ends_when_sent = false;             ///< the run does not end before the message is sent
   std::unique_ptr<OutgoingPieces> pieces;  ///< null: always sent whole, or carried
@@ -53,6 +55,7 @@ struct IncomingMessage {
   std::unique_ptr<IncomingPieces> pieces;  ///< null: always comes whole
   bool comes_whole = false;                ///< in this run, though it has pieces
   std::unique_ptr<IncomingLoan> loan;      ///< null: was not lent yet
+  std::optional<InPlace> in_place;         ///< where it goes as it travels
   std::unique_ptr<Placement> placement;    ///< null: unpacked
 };
 
@@ -96,7 +99,7 @@ struct LoweredStatement {
   struct Calls {
     std::int64_t peer = 0;
     std::vector<KernelCall> calls;
-    std::optional<OutgoingMessage::InPlace> in_place;
+    std::optional<InPlace> in_place;
     std::vector<KernelCall> own;  ///< received: the local share, where `calls` do it too
     bool is_own_first = false;
   };

@@ -28,8 +28,10 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   std::size_t messages = 0, longest = 0;
   for (const StatementProgram& s : program_.statements) {
     messages += s.outgoing.size();
-    for (const OutgoingMessage& m : s.outgoing)
+    for (const OutgoingMessage& m : s.outgoing) {
       if (m.may_be_far && !m.cursor) longest = std::max(longest, m.bytes);
+      can_lend_to_fetch_ = can_lend_to_fetch_ || m.fetched_from;
+    }
   }
   made_.resize(longest);
   under_way_.reserve(messages);
@@ -126,6 +128,15 @@ void Runner::note_zero_divisor(int statement, const ReadyCall& call, bool is_val
   }
 }
 
+/// Where the next message is to be packed.
+[[gnu::hot]] std::byte* Runner::wait_for_slot(int number, OutgoingMessage& m) {
+  std::byte* slot = nullptr;
+  wait_until(
+      number, [&] { return (slot = m.channel->send_slot(m.next)) != nullptr; },
+      [&] { return std::vector<Wait>{taking(m)}; });
+  return slot;
+}
+
 /// Packs what goes to each rank, or to all of them, and starts the operation.
 void Runner::begin_collective(int number, StatementProgram& s) {
   wait_until(
@@ -153,16 +164,14 @@ void Runner::begin_collective(int number, StatementProgram& s) {
     if (m.is_carried && are_others_carried) continue;
     if (m.pieces) m.pieces->begin_run();
     if (m.loan && m.loan->is_wanted() && lend(number, m)) continue;
+    if (lends_to_fetch_ && m.fetched_from && lend_to_fetch(number, m)) continue;
     if (m.pieces && may_wait_ && m.pieces->are_better()) {
       m.pieces->begin();
       under_way_.push_back({number, &m});
       are_others_carried = true;
       continue;
     }
-    const auto peer = [&] { return std::vector<Wait>{taking(m)}; };
-    std::byte* slot = nullptr;
-    wait_until(
-        number, [&] { return (slot = m.channel->send_slot(m.next)) != nullptr; }, peer);
+    std::byte* const slot = wait_for_slot(number, m);
     const std::uint64_t seq = m.next++;
     if (m.in_place) {
       m.channel->put_in_place(
@@ -198,17 +207,6 @@ void Runner::pack_for_far(int number, OutgoingMessage& m, std::byte* slot, trans
   m.cursor->restart();
   if (const ReadyCall* faulty = m.cursor->pack(m.calls, memory_, slot, m.bytes, stores))
     note_zero_divisor(number, *faulty, true);
-}
-
-/// Lends the message; false where it must be sent.
-bool Runner::lend(int number, OutgoingMessage& m) {
-  const auto peer = [&] { return std::vector<Wait>{taking(m)}; };
-  wait_until(
-      number, [&] { return m.channel->send_slot(m.next) != nullptr; }, peer);
-  if (!m.loan->lend(*m.channel, m.next, memory_)) return false;
-  ++m.next;
-  note_lent(number, m);
-  return true;
 }
 
 /// Sends a piece of each message under way that has room.
@@ -292,10 +290,12 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
   auto* message = const_cast<std::byte*>(m.channel->arrived(m.next));
   if (!message) return false;
   const auto regions = m.channel->lent(m.next);
-  if (!regions.empty()) {
+  if (m.channel->is_to_be_fetched(m.next)) {
+    if (!take_fetched(s, m)) return false;
+  } else if (!regions.empty()) {
     if (!take_lent(s, m, regions)) return false;
   } else if (m.pieces && m.pieces->awaits_rest()) {
-    if (const ReadyCall* faulty = m.pieces->take_rest(m.calls, memory_, message))
+    if (const ReadyCall* faulty = m.pieces->take(m.calls, memory_, message, m.pieces->left()))
       note_zero_divisor(s.statement, *faulty, false);
     m.is_done = true;
   } else if (m.placement) {
@@ -404,6 +404,8 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
   for (const std::size_t b : varying_buffers_) program_.bound.state.contents[b] = memory_[b].base;
   is_started_ = true;
   may_wait_ = may_wait;
+  if (can_lend_to_fetch_) [[unlikely]]
+    lends_to_fetch_ = may_wait && fetch_trial_.begin(run_, Clock::now());
   const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
   if (carries_hashes_) compared_ = compared;
   else if (!compared.empty()) uniform_check_.begin(program_.bound, compared);
@@ -442,6 +444,8 @@ Runner::Wait Runner::taking(const OutgoingMessage& m) {
   wait_until(
       0, [&] { return (is_broken_ = finds_difference()) || !uniform_check_.is_comparing(); },
       [&] { return taking_part(uniform_check_.waits_for()); });
+  if (can_lend_to_fetch_) [[unlikely]]
+    fetch_trial_.end(Clock::now());
   is_started_ = false;
   ++run_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "engine/runtime/fetch_trial.hpp"
 #include "engine/runtime/uniform_check.hpp"
 #include "engine/runtime/varying_statement.hpp"
 
@@ -80,7 +81,9 @@ class Runner final : private FaultNotes {
   void begin_collective(int number, StatementProgram& s);
   std::vector<Wait> not_come(const StatementProgram& s);
   void finish_statement(int number, StatementProgram& s);
+  std::byte* wait_for_slot(int number, OutgoingMessage& m);
   bool lend(int number, OutgoingMessage& m);
+  bool lend_to_fetch(int number, OutgoingMessage& m);
   void note_lent(int number, OutgoingMessage& m);
   void pack(int number, OutgoingMessage& m, std::byte* slot);
   void pack_for_far(int number, OutgoingMessage& m, std::byte* slot, transport::Stores stores);
@@ -102,6 +105,7 @@ class Runner final : private FaultNotes {
   bool take_piece(StatementProgram& s, IncomingMessage& m);
   void apply_own(IncomingMessage& m);
   bool take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions);
+  bool take_fetched(StatementProgram& s, IncomingMessage& m);
   void apply(StatementProgram& s, IncomingMessage& m, std::byte* message);
   void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) override;
   RunContext context();
@@ -139,10 +143,14 @@ class Runner final : private FaultNotes {
   };
   void wait_until_taken(const std::vector<UnderWay>& messages);
   std::vector<UnderWay> under_way_;
-  std::vector<UnderWay> lent_;   ///< messages that their receivers have not read yet
-  bool may_wait_ = false;        ///< for receivers, before the messages of this phase are sent
-  bool has_moved_ = false;       ///< a piece, since it was last looked at
-  std::vector<std::byte> made_;  ///< a whole message, before it is copied to a slot that is far
+  std::vector<UnderWay> lent_;      ///< messages that their receivers have not read yet
+  bool may_wait_ = false;           ///< for receivers, before the messages of this phase are sent
+  bool has_moved_ = false;          ///< a piece, since it was last looked at
+  bool can_lend_to_fetch_ = false;  ///< some messages
+  bool lends_to_fetch_ = false;     ///< those, in this run
+  FetchTrial fetch_trial_;
+  std::vector<std::byte> fetched_;  ///< a part of a message
+  std::vector<std::byte> made_;     ///< a whole message, before it is copied to a slot that is far
   std::uint64_t run_ = 0;
   std::size_t phase_ = 0;  ///< of the run that is started
   bool is_started_ = false, are_parameters_new_ = false, are_bindings_new_ = true, is_broken_ = false;

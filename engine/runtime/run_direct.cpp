@@ -1,5 +1,5 @@
 // How it works: what a run does for messages that are not packed, but lie in the memory of one end: those that are
-// lent, and those that the transport takes from there or puts there.
+// lent, to be read there or fetched, and those that the transport takes from there or puts there.
 #include <algorithm>
 
 #include "engine/runtime/run.hpp"
@@ -11,6 +11,25 @@ using transport::Clock;
 void Runner::note_lent(int number, OutgoingMessage& m) {
   m.vain_looks = 0;
   lent_.push_back({number, &m});
+}
+
+/// Lends the message; false where it must be sent.
+bool Runner::lend(int number, OutgoingMessage& m) {
+  wait_for_slot(number, m);
+  if (!m.loan->lend(*m.channel, m.next, memory_)) return false;
+  ++m.next;
+  note_lent(number, m);
+  return true;
+}
+
+/// The same where its receiver fetches it.
+bool Runner::lend_to_fetch(int number, OutgoingMessage& m) {
+  wait_for_slot(number, m);
+  const BoundMemory& memory = memory_[static_cast<std::size_t>(m.fetched_from->buffer)];
+  if (!m.channel->lend_to_fetch(m.next, memory.base + m.fetched_from->offset_bytes)) return false;
+  ++m.next;
+  note_lent(number, m);
+  return true;
 }
 
 /// Where the buffers lie now: which messages can be lent from there, what their receivers are to be told of them, and
@@ -68,6 +87,28 @@ bool Runner::take_lent(StatementProgram& s, IncomingMessage& m, std::span<const 
   if (!m.is_own_first) apply_own(m);
   m.is_done = true;
   return true;
+}
+
+/// Fetches a message and applies it, in parts where it does not go into place as it is. False where some of it cannot
+/// be had: the sender sends it then, or has ended.
+bool Runner::take_fetched(StatementProgram& s, IncomingMessage& m) {
+  if (m.in_place) {
+    std::byte* const place = memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes;
+    if (m.channel->fetch(m.next, 0, place, m.bytes)) return m.is_done = true;
+    m.channel->decline(m.next);
+    return false;
+  }
+  fetched_.resize(std::max(fetched_.size(), m.pieces->piece_bytes()));
+  do {
+    const std::size_t count = std::min(m.pieces->left(), m.pieces->piece_bytes());
+    if (!m.channel->fetch(m.next, m.pieces->taken(), fetched_.data(), count)) {
+      if (m.pieces->taken() == 0) m.channel->decline(m.next);
+      return false;
+    }
+    if (const ReadyCall* faulty = m.pieces->take(m.calls, memory_, fetched_.data(), count))
+      note_zero_divisor(s.statement, *faulty, false);
+  } while (m.pieces->taken() > 0);
+  return m.is_done = true;
 }
 
 /// The share of this rank that a message's kernels apply too, where they do not unpack it.

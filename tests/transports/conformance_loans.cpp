@@ -91,6 +91,37 @@ TEST_CASE("a lent message that the receiver declines, or does not come for, is p
   });
 }
 
+TEST_CASE("a message in one region of any memory is fetched, as a whole or in parts", "[conformance]") {
+  on_ranks(2, [](Transport& transport) {
+    const auto channel = open_one(transport, bytes, 2);
+    std::vector<std::byte> memory(2 * bytes);
+    for (std::uint64_t seq = 0; seq < 200; ++seq) {
+      if (transport.rank() == 1) {
+        const std::byte* const slot = wait_for(transport, "a message", [&] { return channel->arrived(seq); });
+        if (!channel->is_to_be_fetched(seq)) std::copy_n(slot, bytes, memory.data());
+        const std::size_t part = bytes / (1 + seq % 4);
+        for (std::size_t at = 0; channel->is_to_be_fetched(seq) && at < bytes; at += part)
+          claim(channel->fetch(seq, at, memory.data() + at, std::min(part, bytes - at)), "it can be had");
+        claim(channel->lent(seq).empty(), "it is not read in place");
+        claim_filled(memory.data(), bytes, 8, seq);
+        channel->release(seq);
+        continue;
+      }
+      std::byte* const slot = wait_for(transport, "a slot", [&] { return channel->send_slot(seq); });
+      std::byte* const region = memory.data() + seq;
+      fill(region, bytes, 8, seq);
+      const bool is_lent = channel->lend_to_fetch(seq, region);
+      claim(is_lent || transport.fetch_bytes(1) == 0, "what can be fetched can be lent for it");
+      if (!is_lent) {
+        std::copy_n(region, bytes, slot);
+        channel->put(seq, bytes);
+      }
+      wait_for(transport, "the region", [&] { return channel->is_sent(seq); });
+    }
+    meet(transport);
+  });
+}
+
 TEST_CASE("memory that comes after memory that was freed is not taken for it", "[conformance]") {
   on_ranks(2, [](Transport& transport) {
     const auto channel = open_one(transport, bytes, 1);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "transports/node/neighbours.hpp"
+#include "transports/node/process_memory.hpp"
 #include "transports/node/segment.hpp"
 #include "transports/shared/names.hpp"
 
@@ -21,6 +22,9 @@ class Allocations final : public RegionNames, public std::enable_shared_from_thi
 
   std::optional<RegionName> name_of(const std::byte* region) override;
   const std::byte* find(int rank, const RegionName& name) override;
+  bool copy(int rank, const std::byte* theirs, std::byte* to, std::size_t bytes) override {
+    return copy_from_process(neighbours_->process(rank), theirs, to, bytes);
+  }
 
  private:
   struct Own {

@@ -1,6 +1,7 @@
 // How it works: every rank makes a small piece of shared memory with a random mark in it and says where it is; who can
-// open it and finds the mark is on the same node, in the same process namespace, and allowed to. A process file
-// descriptor of each neighbour tells of its end at once, also of a kill.
+// open it and finds the mark is on the same node, in the same process namespace, and allowed to. Who can also copy the
+// mark from where the process has it can copy anything. A process file descriptor of each neighbour tells of its end at
+// once, also of a kill.
 #include "transports/node/neighbours.hpp"
 
 #include <sys/epoll.h>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <random>
 
+#include "transports/node/process_memory.hpp"
 #include "transports/node/segment.hpp"
 
 namespace kplan::transport::node_path {
@@ -19,7 +21,11 @@ namespace {
 struct Card {
   std::int32_t process = 0, file = -1;
   std::uint64_t mark[2] = {0, 0};
+  const std::byte* mark_of_process = nullptr;
 };
+
+/// What a rank reaches of another.
+enum Reached : char { nothing = '0', shared_memory = '1', all_memory = '2' };
 
 /// Whether the memory that the card speaks of is there.
 bool can_open(const Card& card) {
@@ -31,15 +37,23 @@ bool can_open(const Card& card) {
   }
 }
 
+bool can_copy(const Card& card) {
+  std::byte mark[sizeof card.mark];
+  return copy_from_process(card.process, card.mark_of_process, mark, sizeof mark) &&
+         std::memcmp(mark, card.mark, sizeof mark) == 0;
+}
+
 }  // namespace
 
 Neighbours::Neighbours(Transport& transport, Clock::time_point deadline)
     : rank_(transport.rank()),
       processes_(static_cast<std::size_t>(transport.size())),
       is_dead_(processes_.size()),
+      is_copied_by_(processes_.size()),
       files_(processes_.size(), -1) {
   Card mine;
   mine.process = getpid();
+  mine.mark_of_process = reinterpret_cast<const std::byte*>(mine.mark);
   std::shared_ptr<Segment> segment;
   try {
     segment = Segment::create(sizeof mine.mark);
@@ -51,19 +65,24 @@ Neighbours::Neighbours(Transport& transport, Clock::time_point deadline)
     mine.file = -1;  // no neighbours, then
   }
   const auto cards = transport.allgather({reinterpret_cast<const char*>(&mine), sizeof mine}, deadline);
-  std::string reached(cards.size(), '0');
+  std::string reached(cards.size(), Reached::nothing);
   std::vector<Card> others(cards.size());
   for (std::size_t r = 0; r < cards.size(); ++r) {
     std::memcpy(&others[r], cards[r].data(), sizeof(Card));
-    if (mine.file >= 0 && others[r].file >= 0 && can_open(others[r])) reached[r] = '1';
+    if (mine.file >= 0 && others[r].file >= 0 && can_open(others[r]))
+      reached[r] = can_copy(others[r]) ? Reached::all_memory : Reached::shared_memory;
   }
   const auto reaches = transport.allgather(reached, deadline);
-  for (const std::string& theirs : reaches) most_ = std::max(most_, static_cast<int>(std::ranges::count(theirs, '1')));
+  for (const std::string& theirs : reaches)
+    most_ = std::max(most_,
+                     static_cast<int>(theirs.size()) - static_cast<int>(std::ranges::count(theirs, Reached::nothing)));
   poll_ = epoll_create1(EPOLL_CLOEXEC);
   for (std::size_t r = 0; r < cards.size(); ++r) {
-    const bool is_mutual = reached[r] == '1' && reaches[r][static_cast<std::size_t>(rank_)] == '1';
+    const char reaches_this = reaches[r][static_cast<std::size_t>(rank_)];
+    const bool is_mutual = reached[r] != Reached::nothing && reaches_this != Reached::nothing;
     if (!is_mutual || static_cast<int>(r) == rank_) continue;
     processes_[r] = others[r].process;
+    is_copied_by_[r] = reaches_this == Reached::all_memory;
     ++count_;
     watch(static_cast<int>(r));
   }

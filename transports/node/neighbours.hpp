@@ -17,6 +17,8 @@ class Neighbours {
   Neighbours& operator=(const Neighbours&) = delete;
 
   bool is_here(int rank) const { return processes_[static_cast<std::size_t>(rank)] != 0; }
+  /// Whether that rank can copy from this one's memory, whatever memory that is.
+  bool is_copied_by(int rank) const { return is_copied_by_[static_cast<std::size_t>(rank)]; }
   int process(int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
   /// Neighbours, this rank among them.
   int count() const { return count_; }
@@ -32,7 +34,7 @@ class Neighbours {
 
   int rank_, count_ = 1, most_ = 1;
   std::vector<int> processes_;  ///< by rank; 0: not here
-  std::vector<bool> is_dead_;
+  std::vector<bool> is_dead_, is_copied_by_;
   std::vector<int> files_;  ///< pidfds, by rank; -1: none
   int poll_ = -1;
   std::optional<int> first_dead_;

@@ -51,6 +51,9 @@ class NodeTransport final : public Transport {
   bool places_messages(int peer) const override { return !neighbours_->is_here(peer) && base_->places_messages(peer); }
   int most_receivers(int peer) const override { return neighbours_->is_here(peer) ? neighbours_->most() - 1 : 1; }
   bool lends_memory(int peer) const override { return neighbours_->is_here(peer); }
+  std::size_t fetch_bytes(int peer) const override {
+    return neighbours_->is_here(peer) && neighbours_->is_copied_by(peer) ? fetch_bytes_ : 0;
+  }
   bool can_lend(const std::byte* memory) const override { return allocations_->name_of(memory).has_value(); }
   std::shared_ptr<std::byte> allocate(std::size_t bytes) override { return allocations_->allocate(bytes); }
   std::string_view name() const override { return base_->name(); }
@@ -103,6 +106,7 @@ class NodeTransport final : public Transport {
   static constexpr unsigned turns_of_base = 256;
   std::size_t piece_bytes_ = piece_bytes_from_environment();
   std::size_t non_temporal_bytes_ = non_temporal_bytes_from_environment();
+  std::size_t fetch_bytes_ = fetch_bytes_from_environment();
   Distances distances_{far_from_environment()};
   bool is_oversubscribed_, moves_base_ = false, has_distant_ = false, has_failed_ = false;
   unsigned turns_ = 0;

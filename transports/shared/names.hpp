@@ -1,6 +1,6 @@
 #pragma once
 // How ends of a channel that share memory tell each other where a region lies: threads by its address, processes by the
-// allocation it is in.
+// allocation it is in, or, where the system copies from one to the other, by its address, too.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +24,8 @@ class RegionNames {
   virtual std::optional<RegionName> name_of(const std::byte* region) = 0;
   /// The memory of another rank that is called so there; null where it cannot be had.
   virtual const std::byte* find(int rank, const RegionName& name) = 0;
+  /// Copies from that address of another rank's. False where that cannot be done; some may have been copied then.
+  virtual bool copy(int rank, const std::byte* theirs, std::byte* to, std::size_t bytes) = 0;
 };
 
 }  // namespace kplan::transport

@@ -50,8 +50,9 @@ std::uint64_t word_of(std::uint64_t seq, Hold hold) { return 4 * (seq + 1) + sta
 
 /// What a slot holds of a lent message.
 struct Loan {
-  std::uint64_t regions = 0;  ///< 0: one region, which is the message itself
-  RegionName names[1];        ///< as many as there are
+  std::uint64_t regions = 0;                                  ///< 0: one region, which is the message itself
+  static constexpr std::uint64_t to_be_fetched = UINT64_MAX;  ///< one region, too, whose address in its process follows
+  RegionName names[1];                                        ///< as many as there are
 };
 constexpr std::size_t names_at = offsetof(Loan, names);
 
@@ -168,6 +169,14 @@ class Sender final : public SendingEnd {
     return !regions.empty() && lend_as(seq, regions.size(), regions);
   }
 
+  bool lend_to_fetch(std::uint64_t seq, const std::byte* region) override {
+    if (ring_.most_regions() == 0 || ring_.has_several_receivers()) return false;
+    const std::uint64_t words[] = {Loan::to_be_fetched, reinterpret_cast<std::uintptr_t>(region)};
+    std::memcpy(ring_.slot(seq), words, sizeof words);
+    publish_loan(seq);
+    return true;
+  }
+
   bool take_back(std::uint64_t seq) override {
     std::uint64_t word = word_of(seq, Hold::lent);
     return ring_.word(ring_.slot(seq))
@@ -192,9 +201,13 @@ class Sender final : public SendingEnd {
       if (!name) return false;
       std::memcpy(slot + names_at + k * sizeof(RegionName), &*name, sizeof(RegionName));
     }
+    publish_loan(seq);
+    return true;
+  }
+
+  void publish_loan(std::uint64_t seq) {
     publish(seq, Hold::lent);
     lent_before_ = std::exchange(lent_end_, seq + 1);
-    return true;
   }
 
   void publish(std::uint64_t seq, Hold hold) {
@@ -263,9 +276,14 @@ class Receiver final : public ReceivingEnd {
   }
 
   [[gnu::hot]] std::span<const std::byte* const> lent(std::uint64_t seq) override {
-    if (ring_.word(ring_.slot(seq)).load(std::memory_order_relaxed) != word_of(seq, Hold::taken) || is_whole_)
-      return {};
+    if (!is_taken(seq) || is_whole_ || to_fetch_) return {};
     return lent_;
+  }
+
+  [[gnu::hot]] bool is_to_be_fetched(std::uint64_t seq) override { return is_taken(seq) && to_fetch_; }
+
+  bool fetch(std::uint64_t, std::size_t offset_bytes, std::byte* to, std::size_t bytes) override {
+    return names_->copy(peer_, to_fetch_ + offset_bytes, to, bytes);
   }
 
   void decline(std::uint64_t seq) override {
@@ -279,6 +297,9 @@ class Receiver final : public ReceivingEnd {
   }
 
  private:
+  bool is_taken(std::uint64_t seq) const {
+    return ring_.word(ring_.slot(seq)).load(std::memory_order_relaxed) == word_of(seq, Hold::taken);
+  }
   [[gnu::noinline]] void begin_time(std::uint64_t seq) {
     if (!trial_.is_timed(seq) || timed_ == seq) return;
     timed_ = seq;
@@ -294,7 +315,12 @@ class Receiver final : public ReceivingEnd {
     std::uint64_t regions = 0;
     std::memcpy(&regions, slot, sizeof regions);
     is_whole_ = regions == 0;
+    to_fetch_ = nullptr;
     lent_.clear();
+    if (regions == Loan::to_be_fetched) {
+      std::memcpy(&to_fetch_, slot + sizeof regions, sizeof to_fetch_);
+      return true;
+    }
     for (std::size_t k = 0; k < std::max<std::uint64_t>(regions, 1); ++k) {
       RegionName name;
       std::memcpy(&name, slot + names_at + k * sizeof name, sizeof name);
@@ -314,6 +340,7 @@ class Receiver final : public ReceivingEnd {
   std::uint64_t timed_ = UINT64_MAX;    ///< the message since then
   std::vector<const std::byte*> lent_;  ///< of the message that was looked at last
   bool is_whole_ = false;
+  const std::byte* to_fetch_ = nullptr;  ///< where it lies in its sender's process; null: it is read in place
 };
 
 }  // namespace

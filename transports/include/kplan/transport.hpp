@@ -56,9 +56,9 @@ struct ChannelSpec {
   int slots = 2;                   ///< at least 1; the same at both ends
   Direction direction = Direction::send;
   bool is_placed = false;  ///< this end has no slots: its messages lie in the caller's memory, see Channel::place
-  /// A sending end's receivers beside `peer`, where Transport::most_receivers() allows them: each opens its end as though it were
-  /// the only one. Every message goes to all, from one slot, which is free again when all have released it; is_sent()
-  /// means all of them. Nothing is lent or placed.
+  /// A sending end's receivers beside `peer`, where Transport::most_receivers() allows them: each opens its end as
+  /// though it were the only one. Every message goes to all, from one slot, which is free again when all have released
+  /// it; is_sent() means all of them. Nothing is lent or placed.
   std::vector<int> other_receivers = {};
 };
 
@@ -92,6 +92,9 @@ class Channel {
   /// message was taken back and put. False, and nothing is lent, where the receiver cannot read them, or there are too
   /// many: one for every 16 bytes of capacity always go.
   virtual bool lend(std::uint64_t, std::span<const std::byte* const>) { return false; }
+  /// Lends message `seq`, which lies in one region of any memory of the sender's, for the receiver to fetch. As lend()
+  /// otherwise; false where the receiver cannot.
+  virtual bool lend_to_fetch(std::uint64_t, const std::byte*) { return false; }
   /// Takes a lent message back, so that it can be put, if the receiver has not begun to read it, or has declined it.
   virtual bool take_back(std::uint64_t) { return false; }
   /// Whether the memory of message `seq` (and of all before it) may be changed again.
@@ -105,6 +108,13 @@ class Channel {
   /// Where this end can read the regions of message `seq`, which arrived() gave last, if it was lent by lend(): then
   /// there is nothing at the address that arrived() gave.
   virtual std::span<const std::byte* const> lent(std::uint64_t) { return {}; }
+  /// Whether message `seq`, which arrived() gave last, is to be fetched: there is nothing at the address that it gave.
+  virtual bool is_to_be_fetched(std::uint64_t) { return false; }
+  /// Copies so many bytes of such a message, from `offset_bytes` on, out of the sender's memory. False where that
+  /// cannot be done; some may have been written then.
+  virtual bool fetch(std::uint64_t, std::size_t /*offset_bytes*/, std::byte* /*to*/, std::size_t /*bytes*/) {
+    return false;
+  }
   /// Refuses message `seq`, which was lent: the sender puts it instead when it notices.
   virtual void decline(std::uint64_t) {}
   /// Hands the slot back. Messages are released in order, each once.
@@ -288,6 +298,8 @@ class Transport {
 
   /// Whether channels to and from this peer can lend memory that allocate() gave. The same at both ends.
   virtual bool lends_memory(int) const { return false; }
+  /// Messages of so many bytes and more to this peer that lie in one region can be lent for it to fetch; 0: none.
+  virtual std::size_t fetch_bytes(int) const { return 0; }
   /// Whether peers that lends_memory() can read this memory, all of its allocation. Cheap.
   virtual bool can_lend(const std::byte*) const { return false; }
   /// Memory of zeros, aligned to at least 64, in huge pages where the system has them for the asking; peers on this
@@ -374,11 +386,15 @@ std::size_t lend_bytes_from_environment();
 /// number from 1 on, 4 by default; 0: any. Local. Errors: PlanError.
 std::size_t lend_spread_from_environment();
 
+/// From how many bytes on a message that lies in one region may be fetched from there by a process of the node:
+/// KPLAN_FETCH_BYTES, a number from 1 to 2^30, 65536 by default; 0: none is. Local. Errors: PlanError.
+std::size_t fetch_bytes_from_environment();
+
 /// From how many bytes on a message is placed where it can be: KPLAN_PLACE_BYTES, a number from 1 to 2^30, 262144 by
 /// default; 0: none is. Local. Errors: PlanError.
 std::size_t place_bytes_from_environment();
 
-/// How long the blocks must be that a placed message lies in: KPLAN_PLACE_BLOCK_BYTES, a number from 1 to 2^30, 10 by
+/// How long the blocks must be that a placed message lies in: KPLAN_PLACE_BLOCK_BYTES, a number from 1 to 2^30, 128 by
 /// default; 0: any. Local. Errors: PlanError.
 std::size_t place_block_bytes_from_environment();
 

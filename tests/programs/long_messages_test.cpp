@@ -1,0 +1,91 @@
+// Long messages that lie in one region of ordinary memory, again and again: whichever way they go, with some ranks
+// late, and some runs started and waited for later.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+#include "tests/programs/on_ranks.hpp"
+
+using namespace kplan;
+using namespace kplan::programs;
+
+namespace {
+
+constexpr std::int64_t n = 12000;  ///< 96 KB, three pieces by default
+
+double value(std::int64_t run, int rank, std::int64_t k) {
+  return static_cast<double>(run * 1000 + rank * 100000) + static_cast<double>(k % 977);
+}
+
+/// Makes runs of a plan from `sent` to `received`; `is_right` looks at what has come.
+template <class IsRight>
+void repeat(Engine& engine, const std::string& communicate, bool is_fresh, std::int64_t rows_sent,
+            std::int64_t rows_received, const IsRight& is_right) {
+  PlanBuilder builder("long-messages");
+  builder.parameter("n", Scalar::i64);
+  builder.buffer("sent", Scalar::f64, {std::to_string(rows_sent), "n"});
+  builder.buffer("received", Scalar::f64, {std::to_string(rows_received), "n"});
+  auto statement = builder.communicate("pass", communicate);
+  if (is_fresh) statement.fresh();
+  Executable executable = engine.compile(builder.build(), {{"n", n}});
+  std::vector<double> sent(static_cast<std::size_t>(rows_sent * n)),
+      received(static_cast<std::size_t>(rows_received * n));
+  executable.bind("sent", sent);
+  executable.bind("received", received);
+  for (std::int64_t run = 0; run < 40; ++run) {
+    for (std::size_t k = 0; k < sent.size(); ++k) sent[k] = value(run, engine.rank(), static_cast<std::int64_t>(k));
+    // Long enough for the others to take back what they have lent.
+    if (run % 9 == 5 && run % engine.size() == engine.rank()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (run % 5 == 4) {
+      executable.start();
+      executable.wait();
+    } else {
+      executable.run();
+    }
+    std::ranges::fill(sent, -1.0);  // its memory is the program's again
+    claim(is_right(received, run), communicate);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("long messages in one region come whole, whichever way they go") {
+  on_ranks([](Engine& engine) {
+    const int size = engine.size(), rank = engine.rank();
+    repeat(engine, "received@(i + 1) % size <<= sent@i where i in world", false, 1, 1,
+           [&](const std::vector<double>& received, std::int64_t run) {
+             for (std::int64_t k = 0; k < n; ++k)
+               if (received[static_cast<std::size_t>(k)] != value(run, (rank + size - 1) % size, k)) return false;
+             return true;
+           });
+    repeat(engine, "received[i, :]@j <<= sent[j, :]@i where i in world, j in world", false, size, size,
+           [&](const std::vector<double>& received, std::int64_t run) {
+             for (std::int64_t k = 0; k < size * n; ++k)
+               if (received[static_cast<std::size_t>(k)] != value(run, static_cast<int>(k / n), rank * n + k % n))
+                 return false;
+             return true;
+           });
+    repeat(engine, "received[i, :]@j <<= sent[0, :]@i where i in world, j in world", false, 1, size,
+           [&](const std::vector<double>& received, std::int64_t run) {
+             for (std::int64_t k = 0; k < size * n; ++k)
+               if (received[static_cast<std::size_t>(k)] != value(run, static_cast<int>(k / n), k % n)) return false;
+             return true;
+           });
+  });
+}
+
+TEST_CASE("long messages in one region are summed, whichever way they go") {
+  on_ranks([](Engine& engine) {
+    const int size = engine.size(), rank = engine.rank();
+    repeat(engine, "received[0, :]@i << sum << sent[i, :]@j where i in world, j in world", true, size, 1,
+           [&](const std::vector<double>& received, std::int64_t run) {
+             for (std::int64_t k = 0; k < n; ++k) {
+               double total = 0;
+               for (int j = 0; j < size; ++j) total += value(run, j, rank * n + k);
+               if (received[static_cast<std::size_t>(k)] != total) return false;
+             }
+             return true;
+           });
+  });
+}
