@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
+#include "engine/analysis/box_columns.hpp"
 #include "engine/analysis/box_order.hpp"
 
 namespace kplan {
@@ -49,9 +51,14 @@ std::vector<Piece> PieceMaker::pieces_of(std::vector<Box> boxes, const std::vect
   if (!are_in_order(boxes)) {
     listed_in_order(boxes, sources, out);
   } else {
+    std::optional<BoxColumns> columns;
     for (const Box& box : boxes) {
-      if (auto piece = affine_piece(box, sources)) append(out, std::move(*piece));
-      else listed(box, sources, out);
+      if (auto piece = affine_piece(box, sources)) {
+        append(out, std::move(*piece));
+        continue;
+      }
+      if (!columns) columns.emplace(bound_, s_, sources);
+      listed(box, sources, *columns, out);
     }
   }
   for (Piece& p : out) simplify(p);
@@ -196,8 +203,10 @@ void PieceMaker::spend(const Box& box, std::int64_t most) {
   spend(count, most, box);
 }
 
-void PieceMaker::listed(const Box& box, const std::vector<TrackSource>& sources, std::vector<Piece>& out) {
+void PieceMaker::listed(const Box& box, const std::vector<TrackSource>& sources, BoxColumns& columns,
+                        std::vector<Piece>& out) {
   spend(box, most_listed);
+  if (columns.list(box, out)) return;
   each_environment(box, [&](const std::vector<std::int64_t>& indices) {
     const Bases bases = bases_at(box, indices, sources);
     append_listed(out, bases, bases.empty() ? 1 : bases[0].size());

@@ -109,6 +109,20 @@ TEST_CASE("an index buffer becomes a list, and regular parts of it become stride
       Catch::Contains("index 100 is outside the 100 elements of `b`") && Catch::Contains("k = 3, rank 0 [KP-P052]"));
 }
 
+TEST_CASE("a long index list says where it leads outside") {
+  const Plan plan = plan_of(
+      R"("a": {"type": "f64", "shape": [50, 60]}, "b": {"type": "f64", "shape": [100]}, "idx": {"type": "i32", "shape": [3000], "time": "fixed"})",
+      "a[k, l]@(rank + 1) % size <<= b[idx[60 * k + l]]@rank where k in range(50), l in range(60)");
+  std::vector<std::int32_t> idx(3000);
+  for (std::size_t k = 0; k < idx.size(); ++k) idx[k] = static_cast<std::int32_t>(k * k % 97);
+  const Piece piece = dry(plan, 0, 2, {{"idx", idx}}).statements[0].sends[0].transfers[0].piece;
+  REQUIRE(piece.element_count() == 3000);
+  CHECK(piece.tracks[0].base(2999) == 8 * idx[2999]);
+  idx[60 * 41 + 7] = -1;
+  CHECK_THROWS_WITH(dry(plan, 0, 2, {{"idx", idx}}), Catch::Contains("index -1 is outside the 100 elements of `b`") &&
+                                                         Catch::Contains("k = 41, l = 7, rank 0 [KP-P052]"));
+}
+
 TEST_CASE("contiguous data takes no kernel") {
   const Plan plan = plan_of(R"("a": {"type": "f64", "shape": [8, 16]}, "b": {"type": "f64", "shape": [8, 16]})",
                             "a[0:4, :]@(rank + 1) % size <<= b[4:8, :]@rank");

@@ -52,6 +52,29 @@ TEST_CASE("corners of the language agree with the reference interpreter") {
   SECTION("lengths that hang on private data are compared, by environment") {
     fails(plan_of(3, {{"A[0:index[k] % 3]", "(rank + 1) % size", "sum", "B[0:2]", "rank"}}, {"k in {0 ... 3}"}));
   }
+  SECTION("index lists of many environments, in boxes of several generators") {
+    const auto moved = [](const char* place, const char* value, std::vector<std::string> clauses) {
+      return plan_of(3, {{place, "(rank + 1) % size", "axpy", value, "rank"}}, std::move(clauses));
+    };
+    runs(moved("A[l]", "B[index[k] % 8]", {"k in range(12)", "l in range(8)"}));
+    runs(moved("A[(l + 5) % 8]", "B[(index[k] + l * l) % 8]",
+               {"l in {7, 0, 3, 1}", "k in {11, 9, 2, 4}", "m in range(4)"}));
+    runs(moved("A[q % 8]", "B[p % 8]", {"k in range(12)", "p = index[k]", "l in range(6)", "q = p + k * l"}));
+    runs(moved("A[l]", "B[index[k] % 8]", {"k in range(12)", "l in range(8)", "(k + l) % 3 == 1"}));
+    runs(moved("A[l]", "B[index[k] % 8] * f + k", {"k in range(12)", "f = f64(index[k]) / 3", "l in range(8)"}));
+    runs(moved("A[index[k] % 8]", "B[l] + l", {"k in range(12)", "l in range(8)"}));
+    fails(moved("A[l]", "B[index[k] % 8 + l]", {"k in range(12)", "l in range(8)"}));
+    fails(moved("A[l]", "B[index[k * l] % 8]", {"k in range(12)", "l in range(8)"}));
+    // A binding that nothing needs where it cannot be had, and one that an element does.
+    fails(moved("A[l]", "B[index[k] % 8]", {"k in range(12)", "q = 8 / (k - 3)", "l in range(8)"}));
+    fails(moved("A[l]", "B[index[q] % 8]", {"k in range(12)", "q = 8 / (k - 3)", "l in range(8)"}));
+    for (const bool is_pull : {false, true}) {
+      RandomPlan plan = plan_of(3, {{"A[l]", "i", "sum", "B[index[k] % 8]", "(i + 2) % size"}},
+                                {"i in world", "k in range(12)", "l in range(8)"});
+      plan.statements[0].is_pull = is_pull;
+      runs(plan);
+    }
+  }
   SECTION("bindings are evaluated, used or not") {
     fails(plan_of(3, {{"A[0]", "rank", "assign", "B[0]", "rank"}}, {"q = 1 / (rank - 1)"}));
     fails(plan_of(3, {{"A[0]", "rank", "sum", "B[0]", "rank"}}, {"k in {0 ... 5}", "q = 5 / (k - 3)"}));
