@@ -63,6 +63,9 @@ TEST_CASE("corners of the language agree with the reference interpreter") {
     runs(moved("A[l]", "B[index[k] % 8]", {"k in range(12)", "l in range(8)", "(k + l) % 3 == 1"}));
     runs(moved("A[l]", "B[index[k] % 8] * f + k", {"k in range(12)", "f = f64(index[k]) / 3", "l in range(8)"}));
     runs(moved("A[index[k] % 8]", "B[l] + l", {"k in range(12)", "l in range(8)"}));
+    runs(moved("A[0:4]", "B[index[k] % 3:index[k] % 3 + 4]", {"k in range(12)", "l in range(8)"}));
+    runs(moved("A[:]", "B[:] + B[index[k] % 8]", {"k in range(12)", "l in range(8)"}));
+    fails(moved("A[0:k % 4]", "B[0:index[k] % 4]", {"k in range(12)", "l in range(8)"}));
     fails(moved("A[l]", "B[index[k] % 8 + l]", {"k in range(12)", "l in range(8)"}));
     fails(moved("A[l]", "B[index[k * l] % 8]", {"k in range(12)", "l in range(8)"}));
     // A binding that nothing needs where it cannot be had, and one that an element does.

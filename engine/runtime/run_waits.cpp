@@ -1,0 +1,95 @@
+// How it works: a run that waits for peers goes on looking, moves what else can be moved, and once nothing has come for
+// some rounds asks now and then whether those that it waits for have ended, or have taken too long.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/runtime/run.hpp"
+
+namespace kplan {
+
+using transport::Clock;
+
+/// Goes on looking. The time is counted from when nothing has come for some rounds.
+[[gnu::hot]] void Runner::wait_long(int statement, const Ready& ready, const Waiting& waiting) {
+  constexpr unsigned rounds_a_look = 64;
+  Clock::time_point deadline{};
+  for (unsigned idle = 1;; ++idle) {
+    transport_->progress();
+    push();
+    started_runs_->move_on();
+    if (ready()) return;
+    if (std::exchange(has_moved_, false)) {
+      idle = 0;
+      deadline = {};
+      continue;
+    }
+    if (idle % rounds_a_look == 0) [[unlikely]] {
+      if (deadline == Clock::time_point{}) deadline = Clock::now() + timeout_;
+      if (look_for_lost(statement, ready, waiting, deadline)) return;
+    }
+    transport_->pause(idle);
+  }
+}
+
+/// Fails where a peer that is waited for has ended, or it takes too long; whether all are ready after all.
+bool Runner::look_for_lost(int statement, const Ready& ready, const Waiting& waiting, Clock::time_point deadline) {
+  const bool is_late = Clock::now() > deadline;
+  if (!transport_->dead() && !is_late) return false;
+  const auto describe = [&](const std::vector<Wait>& waits) {
+    std::string out;
+    for (const Wait& w : waits) out += (out.empty() ? "" : ", ") + w.text;
+    return fmt::format("statement {}: rank {} waits for {}",
+                       program_.schedule.statements[static_cast<std::size_t>(statement)].name, program_.schedule.rank,
+                       out);
+  };
+  for (const Wait& w : waiting()) {
+    if (!transport_->is_dead(w.peer)) continue;
+    // What a rank sent, or took, before it ended may have come to be seen meanwhile.
+    push();
+    if (ready()) return true;
+    if (has_moved_) return false;
+    const std::vector<Wait> still = waiting();
+    if (std::ranges::none_of(still, [&](const Wait& x) { return x.peer == w.peer; })) continue;
+    const std::string awaited = describe(still);
+    break_off();
+    fail("KP-T002", fmt::format("{}; rank {} has ended", awaited, w.peer));
+  }
+  if (!is_late || has_moved_) return false;
+  if (ready()) return true;
+  if (has_moved_) return false;
+  const std::string awaited = describe(waiting());
+  break_off();
+  fail("KP-T004", fmt::format("{}; timed out after {:g} s", awaited, std::chrono::duration<double>(timeout_).count()));
+}
+
+/// Who has not sent, or not taken part, as far as this rank knows.
+std::vector<Runner::Wait> Runner::not_come(const StatementProgram& s) {
+  std::vector<Wait> out;
+  if (s.collective && !s.collective->is_complete()) {
+    for (const OutgoingMessage& m : s.outgoing) out.push_back(taking(m));
+    for (const IncomingMessage& m : s.incoming)
+      if (!m.is_local) out.push_back(coming(m));
+  }
+  for (const IncomingMessage& m : s.incoming)
+    if (!m.is_done && m.channel && !m.channel->arrived(m.next) && !(m.pieces && m.pieces->has_arrived()))
+      out.push_back(coming(m));
+  return out;
+}
+
+std::vector<Runner::Wait> Runner::taking_part(const std::vector<int>& ranks) {
+  std::vector<Wait> out;
+  for (const int rank : ranks) out.push_back({rank, fmt::format("rank {} to take part", rank)});
+  return out;
+}
+
+Runner::Wait Runner::coming(const IncomingMessage& m) {
+  return {static_cast<int>(m.world_rank), fmt::format("{} bytes from rank {}", m.bytes, m.world_rank)};
+}
+
+Runner::Wait Runner::taking(const OutgoingMessage& m) {
+  return {static_cast<int>(m.world_rank), fmt::format("rank {} to take {} bytes", m.world_rank, m.bytes)};
+}
+
+}  // namespace kplan
