@@ -8,9 +8,9 @@
 #include <optional>
 #include <random>
 #include <sstream>
+#include <utility>
 
 #include "transports/codes.hpp"
-#include "transports/control/pmix.hpp"
 
 namespace kplan::transport::control {
 namespace {
@@ -63,10 +63,10 @@ std::string random_key() {
   return text.str();
 }
 
-Launch by_pmix(Pmix& pmix, Clock::time_point deadline) {
+Launch by_pmix(std::unique_ptr<Pmix> session, Clock::time_point deadline) {
   Launch launch;
-  launch.rank = pmix.rank();
-  launch.size = pmix.size();
+  launch.rank = session->rank();
+  launch.size = session->size();
   if (launch.size == 1) return launch;
   std::string card;
   if (launch.rank == 0) {
@@ -74,7 +74,8 @@ Launch by_pmix(Pmix& pmix, Clock::time_point deadline) {
     card = random_key() + " " + std::to_string(port_of(launch.listener));
     for (const std::string& host : own_hosts()) card += " " + host;
   }
-  std::istringstream words(pmix.tell(card, deadline));
+  std::istringstream words(session->tell(card, deadline));
+  launch.session = std::move(session);
   int port = 0;
   words >> launch.key >> port;
   for (std::string host; words >> host;) launch.hub.push_back({host, static_cast<std::uint16_t>(port)});
@@ -87,7 +88,7 @@ Launch launch_from_environment(Clock::time_point deadline) {
   for (const char* name : {"KPLAN_RENDEZVOUS", "KPLAN_RANK", "KPLAN_SIZE"}) {
     if (std::getenv(name) != nullptr) return by_rendezvous();
   }
-  if (const std::unique_ptr<Pmix> pmix = Pmix::connect()) return by_pmix(*pmix, deadline);
+  if (std::unique_ptr<Pmix> session = Pmix::connect()) return by_pmix(std::move(session), deadline);
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
     if (number(variable(name), 2, 1 << 30)) {
       throw Unsupported(codes::no_pmix, std::string("this process is one of ") + variable(name) + " (" + name +

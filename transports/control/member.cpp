@@ -41,6 +41,7 @@ Member::Member(Launch launch, Clock::time_point deadline) : rank_(launch.rank), 
   if (size_ == 1) return;
   if (launch.listener.is_open()) serve(std::move(launch.listener), size_, launch.key);
   join(launch, deadline);
+  session_ = std::move(launch.session);
 }
 
 /// Tries the hub's addresses in turn until one answers as it should: a number may be that of another machine here.
@@ -161,6 +162,7 @@ std::vector<std::string> Member::allgather(std::string_view mine, Clock::time_po
     move_on();
     pause_thread(idle, true);
   }
+  session_.reset();  // everyone has come, so nobody asks what rank 0 has told
   const std::string all = std::move(*gathered_);
   gathered_.reset();
   return split(all, size_);

@@ -41,6 +41,7 @@ class Member {
   [[noreturn]] void give_up(Clock::duration waited, const std::function<void()>& move_on);
 
   int rank_, size_;
+  std::unique_ptr<Pmix> session_;   // until all have come to a collective call
   std::unique_ptr<Stream> stream_;  // to the hub; none in a world of one
   bool is_hub_gone_ = false;
   std::uint64_t calls_ = 0;  // collective calls in which this rank took part

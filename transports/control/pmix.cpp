@@ -1,6 +1,7 @@
-// How it works: rank 0 puts its text under a key, a fence spreads it, the others get it. The library is loaded and its
-// few functions are looked up, so that programs which never start this way do not depend on it. The session ends at
-// once: a launcher takes a process that leaves without ending it for one that failed.
+// How it works: rank 0 puts its text under a key, and the others get it, which waits until it is there; no fence, from
+// which Open MPI 4.1 now and then does not let a process go that has had sessions before. The library is loaded and its
+// few functions are looked up, so that programs which never start this way do not depend on it. The session ends when
+// the ranks have met: a launcher takes a process that leaves without ending it for one that failed.
 #include "transports/control/pmix.hpp"
 
 #include <dlfcn.h>
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "transports/codes.hpp"
 
@@ -22,7 +24,6 @@ struct Library {
   decltype(&PMIx_Finalize) finalize = nullptr;
   decltype(&PMIx_Put) put = nullptr;
   decltype(&PMIx_Commit) commit = nullptr;
-  decltype(&PMIx_Fence) fence = nullptr;
   decltype(&PMIx_Get) get = nullptr;
   decltype(&PMIx_Error_string) error_string = nullptr;
 
@@ -35,8 +36,7 @@ struct Library {
       return function != nullptr;
     };
     return find(init, "PMIx_Init") && find(finalize, "PMIx_Finalize") && find(put, "PMIx_Put") &&
-           find(commit, "PMIx_Commit") && find(fence, "PMIx_Fence") && find(get, "PMIx_Get") &&
-           find(error_string, "PMIx_Error_string");
+           find(commit, "PMIx_Commit") && find(get, "PMIx_Get") && find(error_string, "PMIx_Error_string");
   }
 };
 
@@ -83,23 +83,23 @@ std::string Session::tell(const std::string& of_rank_0, Clock::time_point deadli
     value.type = PMIX_STRING;
     value.data.string = text.data();
     check(library_.put(PMIX_GLOBAL, key.c_str(), &value), "PMIx_Put");
+    check(library_.commit(), "PMIx_Commit");
+    return of_rank_0;
   }
-  check(library_.commit(), "PMIx_Commit");
-
-  pmix_info_t options[2]{};
-  std::strncpy(options[0].key, PMIX_TIMEOUT, PMIX_MAX_KEYLEN);
-  options[0].value.type = PMIX_INT;
-  const auto left = std::chrono::ceil<std::chrono::seconds>(deadline - Clock::now()).count();
-  options[0].value.data.integer = static_cast<int>(std::clamp<long long>(left, 1, 1 << 30));
-  std::strncpy(options[1].key, PMIX_COLLECT_DATA, PMIX_MAX_KEYLEN);
-  options[1].value.type = PMIX_BOOL;
-  options[1].value.data.flag = true;
-  const pmix_proc_t job = process(self_, PMIX_RANK_WILDCARD);
-  check(library_.fence(&job, 1, options, 2), "PMIx_Fence");
-
   const pmix_proc_t root = process(self_, 0);
   pmix_value_t* value = nullptr;
-  check(library_.get(&root, key.c_str(), options, 1, &value), "PMIx_Get of what rank 0 tells");
+  for (;;) {
+    pmix_info_t timeout{};
+    std::strncpy(timeout.key, PMIX_TIMEOUT, PMIX_MAX_KEYLEN);
+    timeout.value.type = PMIX_INT;
+    const auto left = std::chrono::ceil<std::chrono::seconds>(deadline - Clock::now()).count();
+    timeout.value.data.integer = static_cast<int>(std::clamp<long long>(left, 1, 1 << 30));
+    const pmix_status_t status = library_.get(&root, key.c_str(), &timeout, 1, &value);
+    if (status == PMIX_SUCCESS) break;
+    // Where rank 0 has told of an earlier world, the server may take that for all that it will tell.
+    if (status != PMIX_ERR_NOT_FOUND || Clock::now() >= deadline) check(status, "PMIx_Get of what rank 0 tells");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   std::string text = value->type == PMIX_STRING && value->data.string != nullptr ? value->data.string : "";
   if (value->type == PMIX_STRING) std::free(value->data.string);
   std::free(value);

@@ -8,7 +8,7 @@
 
 namespace kplan::transport::control {
 
-/// A session with the launcher's server; short, since all that it is for is that ranks find rank 0.
+/// A session with the launcher's server; all that it is for is that ranks find rank 0.
 class Pmix {
  public:
   /// Null if there is no launcher that speaks it, or no library of it.
@@ -17,7 +17,8 @@ class Pmix {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Collective over the launched processes: gives all what rank 0 says. Errors: TransportError.
+  /// Collective over the launched processes: gives all what rank 0 says, whose session must last until they have it.
+  /// Waits for rank 0 alone. Errors: TransportError.
   virtual std::string tell(const std::string& of_rank_0, Clock::time_point deadline) = 0;
 };
 
