@@ -300,7 +300,8 @@ inline void Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
         std::vector<Wait> out;
         for (const UnderWay& u : messages) {
           out.push_back(taking(*u.message));
-          for (const OutgoingMessage* c : u.message->carried) out.push_back(taking(*c));
+          if (&messages == &under_way_)  // in pieces, which reach the others too
+            for (const OutgoingMessage* c : u.message->carried) out.push_back(taking(*c));
         }
         return out;
       });

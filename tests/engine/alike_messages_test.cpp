@@ -142,3 +142,21 @@ TEST_CASE("broadcasts and gathers of one plan share what carries them") {
       claim(arrays.b[3 * k] == 6 * Arrays::value(1, k), "the broadcast of a broadcast is right");
   });
 }
+
+TEST_CASE("who has taken what was lent to all may end before the others have taken it") {
+  PlanBuilder builder("broadcast");
+  builder.parameter("n", Scalar::i64).buffer("sent", Scalar::f64, {"n"}).buffer("received", Scalar::f64, {"n"});
+  builder.communicate("pass", "received@i <<= sent@0 where i in world");
+  const Plan plan = builder.build();
+  for (int world = 0; world < 20; ++world)
+    on_ranks(3, [&](Engine& engine) {
+      std::vector<double> sent(count, 7.0 + world), received(count);
+      Executable x = engine.compile(plan, {{"n", static_cast<std::int64_t>(count)}});
+      x.bind("sent", sent);
+      x.bind("received", received);
+      if (engine.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      x.start();
+      x.wait();
+      claim(received == sent, "it has come");
+    });
+}
