@@ -17,6 +17,12 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
 
+/// Of numbers that are not negative; more than fits: the largest.
+std::int64_t bounded_product(std::int64_t a, std::int64_t b) {
+  std::int64_t out = 0;
+  return __builtin_mul_overflow(a, b, &out) ? INT64_MAX : out;
+}
+
 void drop_dimension(Piece& p, std::size_t d) {
   p.counts.erase(p.counts.begin() + static_cast<std::ptrdiff_t>(d));
   for (Track& t : p.tracks) t.strides.erase(t.strides.begin() + static_cast<std::ptrdiff_t>(d));
@@ -190,9 +196,11 @@ void GrowingTrack::list() {
 
 std::int64_t Piece::block_elements() const {
   std::int64_t out = 1;
-  for (const std::int64_t c : counts) out *= c;
+  for (const std::int64_t c : counts) out = bounded_product(out, c);
   return out;
 }
+
+std::int64_t Piece::element_count() const { return bounded_product(list_length, block_elements()); }
 
 void unfold_dimension(Piece& p) {
   const std::int64_t count = p.counts[0];

@@ -31,8 +31,8 @@ struct Piece {
   std::vector<std::int64_t> counts;
   std::vector<Track> tracks;
 
-  std::int64_t block_elements() const;  ///< elements in one block: the product of the counts
-  std::int64_t element_count() const { return list_length * block_elements(); }
+  std::int64_t block_elements() const;  ///< elements in one block: the product of the counts; at most INT64_MAX
+  std::int64_t element_count() const;   ///< in all of them; the same
   bool operator==(const Piece&) const = default;
 };
 

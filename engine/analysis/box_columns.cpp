@@ -14,27 +14,17 @@ void note_variables(const Expr& e, std::vector<bool>& named) {
   });
 }
 
-/// As many as there are, or `most`.
-std::int64_t environment_count(const Box& box, std::int64_t most) {
-  Wide out = 1;
-  for (const Progression& p : box.positions) out = std::min<Wide>(out * p.count, most);
-  return static_cast<std::int64_t>(out);
-}
-
 }  // namespace
 
 BoxColumns::BoxColumns(const BoundPlan& bound, const Statement& s, const std::vector<TrackSource>& sources)
-    : state_(bound.state), columns_(s, state_), tracks_(columns_, sources, state_.layouts), block_(s.variables.size()) {
+    : state_(bound.state), columns_(s, state_), tracks_(columns_, sources, bound), block_(s.variables.size()) {
   std::vector<bool> named(s.variables.size());
   for (const TrackSource& source : sources) {
     wants_positions_ = wants_positions_ || source.kind == TrackSource::Kind::position;
     if (source.kind == TrackSource::Kind::word) named[static_cast<std::size_t>(source.number)] = true;
     std::vector<const Expr*> elements = source.counted;
     if (source.element) elements.push_back(source.element);
-    for (const Expr* e : elements) {
-      is_served_ = is_served_ && !is_slice(*e, state_.layouts[static_cast<std::size_t>(e->id)]);
-      note_variables(*e, named);
-    }
+    for (const Expr* e : elements) note_variables(*e, named);
   }
   for (std::size_t c = s.clauses.size(); c-- > 0;) {
     const Clause& clause = s.clauses[c];
@@ -77,27 +67,63 @@ void BoxColumns::fill(const Box& box, std::int64_t first, std::size_t count) {
       if (++index == p.count) index = 0;
     }
   }
-  for (Binding& b : bindings_) columns_.run(b.program, block_, room_in(block_.words[b.variable], count));
 }
 
-bool BoxColumns::list(const Box& box, std::vector<Piece>& pieces) {
-  if (!serves(box)) return false;
-  state_.rank = Formula::value_at(box, 0, box.positions[0].first);
-  std::vector<GrowingTrack> tracks(tracks_.size());
-  Piece piece;
-  piece.list_length = environment_count(box, most_listed);
+/// The same of environments that are in order.
+void BoxColumns::fill(const Box& box, const OrderedEnvironments& environments, std::size_t first, std::size_t count) {
+  block_.count = count;
+  std::uint64_t keys[Block::most_rows];
+  std::copy_n(environments.keys.begin() + static_cast<std::ptrdiff_t>(first), count, keys);
+  for (const std::size_t v : generators_) {
+    const auto extent = static_cast<std::uint64_t>(environments.extents[v + 1]);
+    std::int64_t* const words = room_in(block_.words[v], count);
+    std::int64_t* const positions = wants_positions_ ? room_in(block_.positions[v], count) : nullptr;
+    for (std::size_t row = 0; row < count; ++row) {
+      const auto position = environments.lowest[v + 1] + static_cast<std::int64_t>(extent > 1 ? keys[row] % extent : 0);
+      if (extent > 1) keys[row] /= extent;
+      words[row] = Formula::value_at(box, v + 1, position);
+      if (positions) positions[row] = position;
+    }
+  }
+}
+
+template <class F>
+bool BoxColumns::list(std::int64_t rank, std::int64_t environments, std::vector<Piece>& pieces, const F& fill_from) {
+  state_.rank = rank;
+  if (!tracks_.begin()) return false;
+  GrowingPiece grown;
   try {
-    for (std::int64_t done = 0; done < piece.list_length; done += static_cast<std::int64_t>(block_.count)) {
-      fill(box, done, std::min(Block::most_rows, static_cast<std::size_t>(piece.list_length - done)));
+    for (std::int64_t done = 0; done < environments; done += static_cast<std::int64_t>(block_.count)) {
+      fill_from(done, std::min(Block::most_rows, static_cast<std::size_t>(environments - done)));
+      for (Binding& b : bindings_) columns_.run(b.program, block_, room_in(block_.words[b.variable], block_.count));
       tracks_.take(block_);
-      tracks_.append(0, block_.count, tracks);
+      tracks_.append(0, block_.count, grown);
+      if (grown.list_length > most_listed) return false;
     }
   } catch (const BlockFault&) {
     return false;
   }
-  for (GrowingTrack& track : tracks) piece.tracks.push_back(std::move(track).take());
-  append(pieces, std::move(piece));
+  if (grown.list_length > 0) append(pieces, tracks_.piece(std::move(grown)));
   return true;
+}
+
+bool BoxColumns::list(const Box& box, std::vector<Piece>& pieces) {
+  return serves(box) && list(Formula::value_at(box, 0, box.positions[0].first), environment_count(box, most_listed),
+                             pieces, [&](std::int64_t first, std::size_t count) { fill(box, first, count); });
+}
+
+bool BoxColumns::list(const std::vector<Box>& boxes, std::vector<Piece>& pieces) {
+  if (!is_served_ || boxes.empty()) return false;
+  const auto environments = in_order(boxes);
+  return environments && list(Formula::value_at(boxes[0], 0, boxes[0].positions[0].first),
+                              std::ssize(environments->keys), pieces, [&](std::int64_t first, std::size_t count) {
+                                fill(boxes[0], *environments, static_cast<std::size_t>(first), count);
+                              });
+}
+
+bool BoxColumns::lists_environments(std::int64_t rank) {
+  state_.rank = rank;
+  return is_served_ && tracks_.begin() && tracks_.lists_environments();
 }
 
 }  // namespace kplan

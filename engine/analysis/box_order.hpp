@@ -1,6 +1,7 @@
 #pragma once
 // The order of environments in a union of boxes.
 
+#include <optional>
 #include <vector>
 
 #include "engine/analysis/formula.hpp"
@@ -12,6 +13,19 @@ bool are_in_order(const std::vector<Box>& boxes);
 
 /// Joins neighbours that make one box together.
 std::vector<Box> joined(std::vector<Box> boxes);
+
+/// How many environments the box has, or `most`.
+std::int64_t environment_count(const Box& box, std::int64_t most);
+
+/// The environments of boxes in where-list order: each is a number whose digits, the first number's first, are the
+/// positions, counted from the lowest that the boxes have.
+struct OrderedEnvironments {
+  std::vector<std::int64_t> lowest, extents;  ///< by number; extents: how many values the digit can have
+  std::vector<std::uint64_t> keys;            ///< ascending
+};
+/// Nothing where boxes have different sets or evaluators, or 63 bits do not suffice. Cost: n log b for n environments
+/// in b boxes.
+std::optional<OrderedEnvironments> in_order(const std::vector<Box>& boxes);
 
 /// Calls f(indices) for each environment of the box in order: an index into each number's positions. Stops when f
 /// returns false.

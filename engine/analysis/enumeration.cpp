@@ -172,19 +172,25 @@ void Enumeration::generate(std::size_t clause, const Block& block, const std::fu
   if (next.count > 0) expand(clause + 1, next, f);
 }
 
-std::vector<Enumeration::ByPeer> Enumeration::lists(const std::vector<std::vector<TrackSource>>& own,
-                                                    const std::vector<std::vector<TrackSource>>& notice) {
-  std::vector<ByPeer> out(s_.reductions.size());
-  std::vector<TrackColumns> elements, environments;
+std::vector<Enumeration::ByPeer> Enumeration::pieces(const std::vector<std::vector<TrackSource>>& own,
+                                                     const std::vector<std::vector<TrackSource>>& notice) {
+  std::vector<Growing> growing;
   for (std::size_t k = 0; k < s_.reductions.size(); ++k) {
-    elements.emplace_back(columns_, own[k], bound_.state.layouts);
-    environments.emplace_back(columns_, notice[k], bound_.state.layouts);
+    growing.push_back({TrackColumns(columns_, own[k], bound_), TrackColumns(columns_, notice[k], bound_)});
+    growing[k].own.begin();
+    growing[k].notice.begin();
     for (const TrackSource& source : notice[k])
       wants_positions_ = wants_positions_ || source.kind == TrackSource::Kind::position;
   }
-  each_decided([&](std::size_t k, const Block& block, const std::int64_t* peers) {
-    add_block(block, peers, elements[k], environments[k], out[k]);
-  });
+  each_decided(
+      [&](std::size_t k, const Block& block, const std::int64_t* peers) { add_block(block, peers, growing[k]); });
+  std::vector<ByPeer> out(growing.size());
+  for (std::size_t k = 0; k < growing.size(); ++k)
+    for (auto& [peer, grown] : growing[k].by_peer) {
+      Pieces& pieces = out[k][peer];
+      if (grown.own.list_length > 0) pieces.own = growing[k].own.piece(std::move(grown.own));
+      pieces.notice = growing[k].notice.piece(std::move(grown.notice));
+    }
   return out;
 }
 
@@ -233,19 +239,16 @@ void Enumeration::find_peers(std::size_t k, Block& block) {
   check_ranks(ends.other, peers_, s_.is_pull, block);
 }
 
-void Enumeration::add_block(const Block& block, const std::int64_t* peers, TrackColumns& elements,
-                            TrackColumns& environments, ByPeer& out) {
-  elements.take(block);
-  environments.take(block);
+void Enumeration::add_block(const Block& block, const std::int64_t* peers, Growing& growing) {
+  growing.own.take(block);
+  growing.notice.take(block);
   for (std::size_t row = 0; row < block.count;) {
     const std::int64_t peer = peers[row];
     std::size_t end = row + 1;
     while (end < block.count && peers[end] == peer) ++end;
-    Lists& lists = out[peer];
-    lists.own.resize(elements.size());
-    lists.notice.resize(environments.size());
-    lists.element_count += elements.append(row, end, lists.own);
-    lists.environment_count += environments.append(row, end, lists.notice);
+    Growing::OfPeer& grown = growing.by_peer[peer];
+    growing.own.append(row, end, grown.own);
+    growing.notice.append(row, end, grown.notice);
     row = end;
   }
 }

@@ -22,27 +22,26 @@ class Enumeration {
   Enumeration(const BoundPlan& bound, const Statement& s);
 
   /// The environments in which this rank decides (as sender of a push, or receiver of a pull), by peer.
-  struct Lists {
-    std::vector<GrowingTrack> own;     ///< by source, element by element
-    std::vector<GrowingTrack> notice;  ///< by source, environment by environment
-    std::int64_t element_count = 0, environment_count = 0;
+  struct Pieces {
+    std::optional<Piece> own;  ///< of elements; none where there are none
+    Piece notice;              ///< of environments
   };
-  using ByPeer = std::map<std::int64_t, Lists>;
+  using ByPeer = std::map<std::int64_t, Pieces>;
 
   /// By reduction, as `own` and `notice` are: the tracks of sources. Throws PlanError and RunError that name the
   /// environment: ranks outside the group among them.
-  std::vector<ByPeer> lists(const std::vector<std::vector<TrackSource>>& own,
-                            const std::vector<std::vector<TrackSource>>& notice);
+  std::vector<ByPeer> pieces(const std::vector<std::vector<TrackSource>>& own,
+                             const std::vector<std::vector<TrackSource>>& notice);
 
   /// Calls f(reduction, block, peers) for blocks of environments in which this rank decides, in order, with the rank at
-  /// the other end of each. BlockFaults that f throws become errors, and all errors are as those of lists().
+  /// the other end of each. BlockFaults that f throws become errors, and all errors are as those of pieces().
   void each_decided(const std::function<void(std::size_t, const Block&, const std::int64_t*)>& f);
   ColumnEvaluator& columns() { return columns_; }
 
  private:
   /// A column of blocks that has a meaning.
   struct Bound {
-    std::vector<Column> Block::* columns;
+    std::vector<Column> Block::*columns;
     std::size_t variable;
   };
   /// What one clause needs.
@@ -52,6 +51,14 @@ class Enumeration {
     std::vector<ColumnProgram> programs;  ///< its expression; of a range: its first, last and perhaps step
     std::vector<Column> limits = {};      ///< of a range, by program
     Block made;                           ///< by a generator
+  };
+  /// The pieces of one reduction.
+  struct Growing {
+    struct OfPeer {
+      GrowingPiece own, notice;
+    };
+    TrackColumns own, notice;
+    std::map<std::int64_t, OfPeer> by_peer = {};
   };
   /// The ranks of one reduction.
   struct Ends {
@@ -65,8 +72,7 @@ class Enumeration {
   void repeat(const Stage& stage, const Block& block, std::size_t row, std::size_t count, Block& next) const;
   void find_peers(std::size_t k, Block& block);
   static void keep_rows(const std::vector<Bound>& bound, const Column& keep, Block& block);
-  static void add_block(const Block& block, const std::int64_t* peers, TrackColumns& elements,
-                        TrackColumns& environments, ByPeer& out);
+  static void add_block(const Block& block, const std::int64_t* peers, Growing& growing);
   void check_ranks(const ColumnProgram& ranks, const Column& values, bool are_senders, const Block& block) const;
   /// Calls f() and turns its faults into errors; variables of the clauses before `clause`, which f may move, are known.
   template <class F>

@@ -137,26 +137,21 @@ OwnHalf PatternFinder::enumerated_half() {
     own.push_back(sources_of(k, !s_.is_pull));
     notice.push_back(notice_sources(k));
   }
-  std::vector<Enumeration::ByPeer> lists = Enumeration(bound_, s_).lists(own, notice);
-  const auto pieces_of = [](std::vector<GrowingTrack>& tracks, std::int64_t count) {
-    std::vector<Piece> out(1);
-    out[0].list_length = count;
-    for (GrowingTrack& track : tracks) out[0].tracks.push_back(std::move(track).take());
-    simplify(out[0]);
-    return out;
-  };
+  std::vector<Enumeration::ByPeer> by_peer = Enumeration(bound_, s_).pieces(own, notice);
   std::map<std::int64_t, Flow> flows;
   std::map<std::int64_t, Notice> told;
-  for (std::size_t k = 0; k < lists.size(); ++k)
-    for (auto& [peer, list] : lists[k]) {
+  for (std::size_t k = 0; k < by_peer.size(); ++k)
+    for (auto& [peer, pieces] : by_peer[k]) {
+      simplify(pieces.notice);
       told[peer].peer = peer;
-      told[peer].parts.push_back({static_cast<int>(k), pieces_of(list.notice, list.environment_count)});
-      if (list.element_count == 0) continue;
+      told[peer].parts.push_back({static_cast<int>(k), {std::move(pieces.notice)}});
+      if (!pieces.own) continue;
       Segment segment;
       segment.reduction = static_cast<int>(k);
-      segment.element_count = list.element_count;
-      segment.pieces = pieces_of(list.own, list.element_count);
+      segment.element_count = pieces.own->element_count();
       limit_segment(segment, s_.reductions[k], box_of(peer));
+      simplify(*pieces.own);
+      segment.pieces.push_back(std::move(*pieces.own));
       flows[peer].peer = peer;
       flows[peer].segments.push_back(std::move(segment));
     }

@@ -47,19 +47,11 @@ std::size_t common_count(std::size_t count, std::size_t other, Span span) {
 
 std::vector<Piece> PieceMaker::pieces_of(std::vector<Box> boxes, const std::vector<TrackSource>& sources) {
   if (!are_in_order(boxes)) boxes = joined(std::move(boxes));
+  const bool are_ordered = are_in_order(boxes);
   std::vector<Piece> out;
-  if (!are_in_order(boxes)) {
-    listed_in_order(boxes, sources, out);
-  } else {
-    std::optional<BoxColumns> columns;
-    for (const Box& box : boxes) {
-      if (auto piece = affine_piece(box, sources)) {
-        append(out, std::move(*piece));
-        continue;
-      }
-      if (!columns) columns.emplace(bound_, s_, sources);
-      listed(box, sources, *columns, out);
-    }
+  if (!listed_together(boxes, are_ordered, sources, out)) {
+    if (are_ordered) listed_in_turn(boxes, sources, out);
+    else listed_in_order(boxes, sources, out);
   }
   for (Piece& p : out) simplify(p);
   return out;
@@ -198,22 +190,47 @@ void PieceMaker::spend(Wide count, std::int64_t most, const Box& box) {
 }
 
 void PieceMaker::spend(const Box& box, std::int64_t most) {
-  Wide count = 1;
-  for (const Progression& p : box.positions) count = std::min<Wide>(count * p.count, most_message_elements);
-  spend(count, most, box);
+  spend(environment_count(box, most_message_elements), most, box);
 }
 
-void PieceMaker::listed(const Box& box, const std::vector<TrackSource>& sources, BoxColumns& columns,
-                        std::vector<Piece>& out) {
-  spend(box, most_listed);
-  if (columns.list(box, out)) return;
-  each_environment(box, [&](const std::vector<std::int64_t>& indices) {
-    const Bases bases = bases_at(box, indices, sources);
-    append_listed(out, bases, bases.empty() ? 1 : bases[0].size());
-    return true;
-  });
+/// Box by box, in closed form where there is one.
+void PieceMaker::listed_in_turn(const std::vector<Box>& boxes, const std::vector<TrackSource>& sources,
+                                std::vector<Piece>& out) {
+  std::optional<BoxColumns> columns;
+  for (const Box& box : boxes) {
+    if (auto piece = affine_piece(box, sources)) {
+      append(out, std::move(*piece));
+      continue;
+    }
+    if (!columns) columns.emplace(bound_, s_, sources);
+    spend(box, most_listed);
+    if (columns->list(box, out)) continue;
+    each_environment(box, [&](const std::vector<std::int64_t>& indices) {
+      const Bases bases = bases_at(box, indices, sources);
+      append_listed(out, bases, bases.empty() ? 1 : bases[0].size());
+      return true;
+    });
+  }
 }
 
+/// All boxes at once, where they are not in order, or so small that a look at each takes longer. False, and nothing is
+/// done, where that cannot be.
+bool PieceMaker::listed_together(const std::vector<Box>& boxes, bool are_ordered,
+                                 const std::vector<TrackSource>& sources, std::vector<Piece>& out) {
+  constexpr std::size_t fewest_boxes = 32;
+  constexpr std::int64_t most_environments = 16;  // of a box
+  if (are_ordered && boxes.size() < fewest_boxes) return false;
+  Wide environments = 0;
+  for (const Box& box : boxes) environments += environment_count(box, most_listed);
+  if (are_ordered && environments > most_environments * std::ssize(boxes)) return false;
+  BoxColumns columns(bound_, s_, sources);
+  if (are_ordered && !columns.lists_environments(boxes[0].positions[0].first)) return false;
+  if (environments + listed_ > most_listed || !columns.list(boxes, out)) return false;
+  spend(environments, most_listed, boxes[0]);
+  return true;
+}
+
+/// Environment by environment, brought into order.
 void PieceMaker::listed_in_order(const std::vector<Box>& boxes, const std::vector<TrackSource>& sources,
                                  std::vector<Piece>& out) {
   std::map<std::vector<std::int64_t>, Bases> in_order;

@@ -38,8 +38,6 @@ ScalarValue value_of_words(Scalar type, std::int64_t first, std::int64_t second)
 /// One, or two for c128.
 int word_count(Scalar type);
 
-class BoxColumns;
-
 /// Makes pieces for one statement on the rank of `bound.state`.
 class PieceMaker {
  public:
@@ -65,7 +63,9 @@ class PieceMaker {
   Bases bases_at(const Box& box, const std::vector<std::int64_t>& indices, const std::vector<TrackSource>& sources);
   std::vector<std::int64_t> track_at(const TrackSource& source, const Box& box,
                                      const std::vector<std::int64_t>& indices, const EvaluationContext& context) const;
-  void listed(const Box& box, const std::vector<TrackSource>& sources, BoxColumns& columns, std::vector<Piece>& out);
+  void listed_in_turn(const std::vector<Box>& boxes, const std::vector<TrackSource>& sources, std::vector<Piece>& out);
+  bool listed_together(const std::vector<Box>& boxes, bool are_ordered, const std::vector<TrackSource>& sources,
+                       std::vector<Piece>& out);
   void listed_in_order(const std::vector<Box>& boxes, const std::vector<TrackSource>& sources, std::vector<Piece>& out);
 
   const BoundPlan& bound_;

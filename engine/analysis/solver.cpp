@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
+#include <numeric>
 
 namespace kplan {
 namespace {
@@ -22,7 +22,8 @@ const Expr evaluator = [] {
 
 }  // namespace
 
-/// One search: depth first, the lower half of the first needed variable before the upper.
+/// One search: depth first, the lower half of the first needed variable before the upper, or one residue class of it
+/// after the other.
 struct Solver::Search {
   explicit Search(const Formula& f) : formula(f) {}
 
@@ -33,6 +34,7 @@ struct Solver::Search {
   std::function<bool(const Box&)> emit;                     ///< false: stop
   std::int64_t budget = most_boxes;
   bool is_stopped = false, is_exhausted = false;
+  std::vector<const Expr*> undecided;  ///< what makes the box that is looked at be split
 
   Box start(std::optional<std::int64_t> evaluator) const {
     Box box;
@@ -85,7 +87,7 @@ struct Solver::Search {
   }
 
   /// One pass over the where-list. False when no environment of the box passes. `needs`: what must be split.
-  bool constrain(Box& box, Formula::Mask& needs) const {
+  bool constrain(Box& box, Formula::Mask& needs) {
     for (const Clause& c : s.clauses) {
       try {
         if (c.kind == ClauseKind::binding) {
@@ -99,7 +101,7 @@ struct Solver::Search {
         if (!formula.narrow_true(*c.expression, box)) return false;
         const StridedInterval truth = formula.range_of(*c.expression, box);
         if (truth.is_single() && truth.lo == 0) return false;
-        if (!truth.is_single()) needs |= formula.mask_of(*c.expression);
+        if (!truth.is_single()) await(*c.expression, needs);
       } catch (const EvaluationFault& f) {
         // Before this clause is evaluated, earlier filters must pass; while that is open it may not be reached.
         if (needs == 0) throw SolverFault{f, box};
@@ -107,6 +109,11 @@ struct Solver::Search {
       }
     }
     return true;
+  }
+
+  void await(const Expr& e, Formula::Mask& needs) {
+    needs |= formula.mask_of(e);
+    undecided.push_back(&e);
   }
 
   void run(Box box) {
@@ -123,6 +130,7 @@ struct Solver::Search {
       if (box.positions == before) break;
     }
     needs = 0;
+    undecided.clear();
     if (!constrain(box, needs)) return;
     try {
       if (!examine(box, needs)) return;
@@ -137,12 +145,62 @@ struct Solver::Search {
     }
     const std::size_t n = choose(box, needs);
     const Progression whole = box.positions[n];
-    Box half = box;
+    const auto run_part = [&](std::int64_t first, std::int64_t step, std::int64_t count) {
+      Box part = box;
+      part.positions[n] = {whole[first], count == 1 ? 1 : whole.step * step, count};
+      run(std::move(part));
+    };
+    if (const std::int64_t period = period_of(n, box); period > 1) {
+      for (std::int64_t k = 0; k < period; ++k) run_part(k, period, (whole.count - k + period - 1) / period);
+      return;
+    }
     const std::int64_t lower = whole.count / 2;
-    half.positions[n] = {whole.first, lower == 1 ? 1 : whole.step, lower};
-    run(std::move(half));
-    box.positions[n] = {whole[lower], whole.count - lower == 1 ? 1 : whole.step, whole.count - lower};
-    run(std::move(box));
+    run_part(0, 1, lower);
+    run_part(lower, 1, whole.count - lower);
+  }
+
+  /// How many residue classes of a number decide more than halves of it would: x % m is one value in each where x grows
+  /// by one, and x / m grows evenly then, which tells which blocks of m go to one rank of several. 1: halves are
+  /// better.
+  std::int64_t period_of(std::size_t n, const Box& box) const {
+    if (n == 0) return 1;  // solutions are in the order of the evaluator
+    for (std::size_t v = n + 1; v < box.sets.size(); ++v)
+      if (!box.sets[v].is_known) return 1;  // a set's bounds may wait for single values
+    const std::int64_t count = box.positions[n].count;
+    std::int64_t out = count;
+    for (const Expr* e : undecided) add_period(*e, n, box, {.is_value = is_integer(e->type)}, out);
+    return 2 * out <= count ? out : 1;
+  }
+
+  /// Where a quotient or remainder stands.
+  struct Place {
+    bool is_value = false;         ///< what counts is which value it has, not whether it is above or below some other
+    bool is_in_remainder = false;  ///< of which it is in the dividend
+  };
+
+  /// Makes `shortest` the period of a quotient or remainder in the expression, if that is shorter.
+  void add_period(const Expr& e, std::size_t n, const Box& box, Place place, std::int64_t& shortest) const {
+    if (((formula.mask_of(e) >> n) & 1) == 0) return;
+    if (e.kind == ExprKind::variable && formula.binding_of(e.id))
+      return add_period(*formula.binding_of(e.id), n, box, place, shortest);
+    const bool is_operation = e.kind == ExprKind::operation,
+               is_remainder = is_operation && e.operation == Operation::mod,
+               is_quotient = is_operation && e.operation == Operation::div;
+    if (is_remainder || (is_quotient && place.is_in_remainder)) {
+      const StridedInterval m = formula.range_of(*e.operands[1], box);
+      if (!m.is_single() || m.lo <= 0) return;
+      if (const auto dividend = formula.affine(*e.operands[0], box)) {
+        const std::int64_t period = m.lo / std::gcd(m.lo, dividend->coefficients[n]);
+        // Halves find blocks of one quotient, and of remainders on one side of a value, too.
+        const bool are_few = period <= box.positions[n].count / period;
+        if (period > 1 && (are_few || (is_remainder && place.is_value))) shortest = std::min(shortest, period);
+        return;
+      }
+    }
+    if (is_operation && e.operation == Operation::eq) place.is_value = true;
+    else if (is_quotient || e.type == Scalar::boolean) place.is_value = false;
+    place.is_in_remainder = place.is_in_remainder || is_remainder;
+    for (const ExprPtr& o : e.operands) add_period(*o, n, box, place, shortest);
   }
 
   /// The number to split: the first that is needed and known (sets that are not known yet wait for what they depend on,
@@ -180,10 +238,10 @@ std::vector<Solution> Solver::solve(const Question& q) const {
     const StridedInterval decides = formula_.range_of(decider, box);
     if (are_disjoint(who, decides)) return false;
     if (!who.is_single()) needs |= 1;
-    if (!decides.is_single()) needs |= formula_.mask_of(decider);
+    if (!decides.is_single()) search.await(decider, needs);
     const StridedInterval peer = formula_.range_of(other, box);
     if (!i_decide && !peer.contains(q.me)) return false;
-    if (!peer.is_single()) needs |= formula_.mask_of(other);
+    if (!peer.is_single()) search.await(other, needs);
     return true;
   };
   search.emit = [&](const Box& box) {
@@ -243,7 +301,7 @@ std::optional<Box> Solver::find(const std::function<StridedInterval(const Box&)>
       const StridedInterval who = formula_.range_of_number(0, box), decides = formula_.range_of(*decider, box);
       if (are_disjoint(who, decides)) return false;
       if (!who.is_single()) needs |= 1;
-      if (!decides.is_single()) needs |= formula_.mask_of(*decider);
+      if (!decides.is_single()) search.await(*decider, needs);
     }
     const StridedInterval truth = condition(box);
     if (truth.is_single() && truth.lo == 0) return false;

@@ -1,16 +1,18 @@
 // How it works: the end of a message that cannot replay the where-list gets its environments as pieces. Its own
 // references (the place; for a pull the value) are put in closed form over the told variables, as if each were a free
 // number between its smallest and largest value; told tracks, scaled, are then tracks through this rank's memory.
-// Where that fails, environments are evaluated one by one.
+// Where that fails, environments are evaluated in columns, and where that fails, too, one by one.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "engine/analysis/affine_reference.hpp"
 #include "engine/analysis/expressions.hpp"
 #include "engine/analysis/pattern_finder.hpp"
+#include "engine/analysis/track_columns.hpp"
 
 namespace kplan {
 namespace {
@@ -108,7 +110,8 @@ class ToldHalf {
       Segment segment;
       segment.reduction = part.reduction;
       for (const Piece& piece : part.environments)
-        if (!add_closed(k, piece, segment.pieces)) add_listed(k, piece, notice.peer, segment.pieces);
+        if (!add_closed(k, piece, segment.pieces) && !add_columns(k, piece, segment.pieces))
+          add_listed(k, piece, notice.peer, segment.pieces);
       for (Piece& p : segment.pieces) simplify(p);
       for (const Piece& p : segment.pieces) segment.element_count += p.element_count();
       try {
@@ -255,6 +258,72 @@ class ToldHalf {
     return true;
   }
 
+  /// The references of a reduction over blocks of told environments.
+  struct Columns {
+    std::vector<TrackSource> sources;
+    ColumnEvaluator evaluator;
+    TrackColumns tracks;
+
+    Columns(const BoundPlan& bound, const Statement& s, std::vector<TrackSource> what)
+        : sources(std::move(what)), evaluator(s, bound.state), tracks(evaluator, sources, bound) {}
+    Columns(const Columns&) = delete;
+  };
+
+  /// The tracks of a reduction's references, and then how many elements they name.
+  Columns& columns(std::size_t k) {
+    if (const auto found = columns_.find(k); found != columns_.end()) return found->second;
+    std::vector<TrackSource> sources;
+    for (const Expr* e : references_[k].elements) sources.push_back({.element = e, .counted = {}});
+    for (const NumberUse& n : references_[k].numbers)
+      sources.push_back({.kind = TrackSource::Kind::word, .number = n.number - 1, .word = n.word, .counted = {}});
+    sources.push_back({.kind = TrackSource::Kind::count, .counted = references_[k].elements});
+    return columns_.try_emplace(k, bound_, s_, std::move(sources)).first->second;
+  }
+
+  /// False, and nothing is added, where that cannot be done in columns, is not worth it, or something is wrong.
+  bool add_columns(std::size_t k, const Piece& piece, std::vector<Piece>& out) {
+    constexpr std::int64_t fewest = 32;
+    if (piece.element_count() < fewest) return false;
+    TrackColumns& tracks = columns(k).tracks;
+    if (!tracks.begin()) return false;
+    const NoticeLayout layout(s_, s_.reductions[k]);
+    Block block(s_.variables.size());
+    Column counts(Block::most_rows);
+    std::vector<Column*> words;
+    for (const NoticeLayout::Word& w : layout.words) {
+      const auto v = static_cast<std::size_t>(w.variable);
+      words.push_back(w.word == 0 ? &block.words[v] : &block.second[v]);
+      words.back()->resize(Block::most_rows);
+    }
+    GrowingPiece grown;
+    const auto take = [&] {
+      tracks.take(block);
+      const bool are_told = std::equal(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(block.count),
+                                       tracks.column(columns(k).sources.size() - 1).begin());
+      tracks.append(0, block.count, grown);
+      block.count = 0;
+      return are_told && grown.list_length <= most_listed;
+    };
+    bool is_well = true;
+    try {
+      each_told(piece, [&](const std::vector<std::int64_t>& told) {
+        for (std::size_t w = 0; w < words.size(); ++w) (*words[w])[block.count] = told[w];
+        counts[block.count] = told[layout.count_track];
+        if (++block.count == Block::most_rows) is_well = take();
+        return is_well;
+      });
+      if (is_well && block.count > 0) is_well = take();
+    } catch (const BlockFault&) {
+      return false;
+    }
+    if (!is_well) return false;
+    if (grown.list_length == 0) return true;
+    Piece next = tracks.piece(std::move(grown));
+    next.tracks.pop_back();
+    append(out, std::move(next));
+    return true;
+  }
+
   void add_listed(std::size_t k, const Piece& piece, std::int64_t peer, std::vector<Piece>& out) {
     const NoticeLayout layout(s_, s_.reductions[k]);
     each_told(piece, [&](const std::vector<std::int64_t>& words) {
@@ -284,6 +353,7 @@ class ToldHalf {
   Formula formula_;
   std::vector<ScalarValue> variables_;
   std::vector<References> references_;
+  std::map<std::size_t, Columns> columns_;  ///< by reduction
 };
 
 }  // namespace

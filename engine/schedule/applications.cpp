@@ -1,10 +1,12 @@
 // How it works: every place a rank receives into is stamped with the piece that writes it, in the order in which
 // language.md section 3 applies transfers. A second assign is an error; a place met twice makes the order matter;
-// with `fresh`, the first to meet a place assigns. Where strides show that all places differ, nothing is stamped.
+// with `fresh`, the first to meet a place assigns. Where strides or one bit for each place show that all differ,
+// nothing is stamped.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <unordered_map>
 
 #include "engine/schedule/schedule.hpp"
@@ -14,22 +16,51 @@ namespace {
 
 constexpr std::int64_t alignment_bytes = 16;
 constexpr std::int64_t most_stamped = std::int64_t{1} << 30;
-constexpr std::int64_t most_dense_slots = std::int64_t{1} << 28;
 
 std::int64_t aligned(std::int64_t v) { return (v + alignment_bytes - 1) / alignment_bytes * alignment_bytes; }
 
-/// A number for each scalar of a buffer, dense or sparse by how far apart they lie.
+/// What is met of one buffer, cut into slots: a field of a record each, or as many bytes of other elements as are
+/// always met together.
+struct Slots {
+  std::int64_t origin = 0, lowest = 0, highest = 0;  ///< byte positions: where a slot begins, the first, the last
+  std::int64_t bytes = 0, fields = 1;                ///< of what lies between two cuts
+  std::int64_t meetings = 0;                         ///< of elements, all together
+
+  std::int64_t count() const { return ((highest - lowest) / bytes + 1) * fields; }
+  bool are_dense() const { return count() <= std::max<std::int64_t>(64 * meetings, 1 << 16); }
+};
+
+/// The bytes side by side that the innermost dimension has, or an element.
+std::int64_t run_bytes(const Piece& p, std::int64_t element_bytes) {
+  return !p.counts.empty() && p.tracks[0].strides.back() == element_bytes ? p.counts.back() * element_bytes
+                                                                          : element_bytes;
+}
+
+/// The most bytes that divide `bytes`, the runs of the place, and their distances from `origin`.
+std::int64_t common_bytes(std::int64_t bytes, const Piece& p, std::int64_t element_bytes, std::int64_t origin) {
+  const Track& track = p.tracks[0];
+  bytes = std::gcd(bytes, run_bytes(p, element_bytes));
+  for (const std::int64_t stride : track.strides)
+    if (stride != element_bytes) bytes = std::gcd(bytes, stride);
+  if (!track.is_listed()) return std::gcd(std::gcd(bytes, track.bases[0] - origin), track.step);
+  for (const std::int64_t base : track.bases) {
+    if (bytes == element_bytes) break;
+    if ((base - origin) % bytes != 0) bytes = std::gcd(bytes, base - origin);
+  }
+  return bytes;
+}
+
+/// A number for each slot of a buffer, dense or sparse by how many are met.
 class Stamps {
  public:
-  Stamps(std::int64_t lowest, std::int64_t highest) : lowest_(lowest) {
-    if (highest - lowest < most_dense_slots) dense_.assign(static_cast<std::size_t>(highest - lowest + 1), 0);
+  explicit Stamps(const Slots& slots) {
+    if (slots.are_dense()) dense_.assign(static_cast<std::size_t>(slots.count()), 0);
   }
   std::uint32_t& operator[](std::int64_t slot) {
-    return dense_.empty() ? sparse_[slot] : dense_[static_cast<std::size_t>(slot - lowest_)];
+    return dense_.empty() ? sparse_[slot] : dense_[static_cast<std::size_t>(slot)];
   }
 
  private:
-  std::int64_t lowest_;
   std::vector<std::uint32_t> dense_;
   std::unordered_map<std::int64_t, std::uint32_t> sparse_;
 };
@@ -48,12 +79,17 @@ class Ordering {
 
   Applications order() {
     for (Flow& flow : receives_) out_.messages.push_back(message(flow));
-    if (are_surely_distinct()) {
+    bool are_distinct = are_surely_distinct();
+    if (!are_distinct) {
+      limit();
+      find_slots();
+      are_distinct = are_found_distinct();
+    }
+    if (are_distinct) {
       for (Message& m : out_.messages)
         for (Transfer& t : m.transfers) t.is_assign = t.is_assign || s_.is_fresh;
       return std::move(out_);
     }
-    limit();
     stamp(/*checks=*/true);
     interleave();
     if (s_.is_fresh) split_first();
@@ -105,33 +141,77 @@ class Ordering {
     return are_apart(s_, out_.messages);
   }
 
-  /// The slots of the place's element at a byte: element * fields + field.
+  void find_slots() {
+    for (const Message& m : out_.messages)
+      for (const Transfer& t : m.transfers) {
+        const Expr& place = *reduction(t).place;
+        const ElementType& type = bound_.model->buffers[static_cast<std::size_t>(place.id)].type;
+        const auto size = static_cast<std::int64_t>(type.size_bytes);
+        Reach reach = reach_of(t.piece, t.piece.tracks[0]);
+        if (type.is_record()) reach = {reach.lowest / size * size, reach.highest / size * size};
+        const std::int64_t origin = type.is_record() ? 0 : t.piece.tracks[0].bases[0];
+        Slots& slots = slots_.try_emplace(place.id, Slots{origin, reach.lowest, reach.highest}).first->second;
+        slots.lowest = std::min(slots.lowest, reach.lowest);
+        slots.highest = std::max(slots.highest, reach.highest);
+        slots.meetings += t.piece.element_count();
+        slots.fields = std::max<std::int64_t>(1, std::ssize(type.fields));
+        slots.bytes = type.is_record() ? size : common_bytes(slots.bytes, t.piece, size, slots.origin);
+      }
+  }
+
+  /// Calls f(slot, byte) for the slots of the place's element at a byte; whether f never gave false.
   template <class F>
-  void each_slot(const Expr& place, std::int64_t byte, const F& f) const {
-    const ElementType& type = bound_.model->buffers[static_cast<std::size_t>(place.id)].type;
-    const auto fields = static_cast<std::int64_t>(std::max<std::size_t>(1, type.fields.size()));
-    const std::int64_t element = byte / static_cast<std::int64_t>(type.size_bytes);
-    if (!type.is_record() || place.field >= 0) return f(element * fields + std::max(0, place.field));
-    for (std::int64_t k = 0; k < fields; ++k) f(element * fields + k);
+  [[gnu::always_inline]] bool each_slot(const Slots& slots, const Expr& place, std::int64_t byte, const F& f) const {
+    const std::int64_t first = (byte - slots.lowest) / slots.bytes * slots.fields;
+    if (slots.fields == 1 || place.field >= 0) return f(first + std::max(0, place.field), byte);
+    for (std::int64_t k = 0; k < slots.fields; ++k)
+      if (!f(first + k, byte)) return false;
+    return true;
+  }
+
+  /// The same for all elements of a transfer, in order, where a slot's are together.
+  template <class F>
+  [[gnu::always_inline]] bool each_slot(const Slots& slots, const Transfer& t, const F& f) const {
+    const Expr& place = *reduction(t).place;
+    const Piece& p = t.piece;
+    const auto size = static_cast<std::int64_t>(place.element_bytes);
+    const std::int64_t run = run_bytes(p, size);
+    const bool has_runs = !p.counts.empty() && p.tracks[0].strides.back() == size;
+    bool goes_on = true;
+    walk_outer(p, p.tracks[0], p.counts.size() - (has_runs ? 1 : 0), [&](std::int64_t byte) {
+      for (std::int64_t at = 0; at < run && goes_on; at += slots.bytes) goes_on = each_slot(slots, place, byte + at, f);
+      return goes_on;
+    });
+    return goes_on;
+  }
+
+  /// Whether no slot is met twice, as far as that is found by a bit for each.
+  bool are_found_distinct() const {
+    std::map<int, std::vector<bool>> are_met;
+    for (const auto& [buffer, slots] : slots_) {
+      if (!slots.are_dense()) return false;
+      are_met[buffer].resize(static_cast<std::size_t>(slots.count()));
+    }
+    for (const Message& m : out_.messages)
+      for (const Transfer& t : m.transfers) {
+        const int buffer = reduction(t).place->id;
+        std::vector<bool>& is_met = are_met.at(buffer);
+        const bool is_distinct = each_slot(slots_.at(buffer), t, [&](std::int64_t slot, std::int64_t) {
+          auto bit = is_met[static_cast<std::size_t>(slot)];
+          const bool is_new = !bit;
+          bit = true;
+          return is_new;
+        });
+        if (!is_distinct) return false;
+      }
+    return true;
   }
 
   /// Stamps all places with piece numbers in order of application. The top bit of a stamp: has been assigned.
   void stamp(bool checks) {
     constexpr std::uint32_t assigned_bit = 1u << 31;
-    std::map<int, Reach> reaches;
-    for (const Message& m : out_.messages)
-      for (const Transfer& t : m.transfers) {
-        const Reach reach = reach_of(t.piece, t.piece.tracks[0]);
-        const auto [it, is_new] = reaches.emplace(reduction(t).place->id, reach);
-        it->second = {std::min(it->second.lowest, reach.lowest), std::max(it->second.highest, reach.highest)};
-      }
     std::map<int, Stamps> stamps;
-    for (const auto& [buffer, reach] : reaches) {
-      const ElementType& type = bound_.model->buffers[static_cast<std::size_t>(buffer)].type;
-      const auto fields = static_cast<std::int64_t>(std::max<std::size_t>(1, type.fields.size())),
-                 size = static_cast<std::int64_t>(type.size_bytes);
-      stamps.emplace(buffer, Stamps(reach.lowest / size * fields, (reach.highest / size + 1) * fields));
-    }
+    for (const auto& [buffer, slots] : slots_) stamps.emplace(buffer, slots);
     std::vector<Origin> origins{{}};
     meets_twice_ = false;
     for (std::size_t flow = 0; flow < out_.messages.size(); ++flow)
@@ -141,20 +221,18 @@ class Ordering {
         origins.push_back({flow, t.reduction});
         Stamps& buffer = stamps.at(r.place->id);
         t.is_injective = true;
-        walk(t.piece, t.piece.tracks[0], [&](std::int64_t byte) {
-          each_slot(*r.place, byte, [&](std::int64_t slot) {
-            std::uint32_t& stamp = buffer[slot];
-            const std::uint32_t before = stamp & ~assigned_bit;
-            if (before != 0) {
-              meets_twice_ = true;
-              if (before == number) t.is_injective = false;
-              const Origin& other = origins[before];
-              if (other.flow == flow && other.reduction != t.reduction) interleaved_.insert({flow, true});
-              if (checks && r.is_assign && (stamp & assigned_bit) != 0)
-                assigned_twice(t, out_.messages[flow].peer, byte, out_.messages[other.flow].peer, other.reduction);
-            }
-            stamp = number | (stamp & assigned_bit) | (r.is_assign ? assigned_bit : 0);
-          });
+        each_slot(slots_.at(r.place->id), t, [&](std::int64_t slot, std::int64_t byte) {
+          std::uint32_t& stamp = buffer[slot];
+          const std::uint32_t before = stamp & ~assigned_bit;
+          if (before != 0) {
+            meets_twice_ = true;
+            if (before == number) t.is_injective = false;
+            const Origin& other = origins[before];
+            if (other.flow == flow && other.reduction != t.reduction) interleaved_.insert({flow, true});
+            if (checks && r.is_assign && (stamp & assigned_bit) != 0)
+              assigned_twice(t, out_.messages[flow].peer, byte, out_.messages[other.flow].peer, other.reduction);
+          }
+          stamp = number | (stamp & assigned_bit) | (r.is_assign ? assigned_bit : 0);
           return true;
         });
       }
@@ -239,13 +317,17 @@ class Ordering {
         const Reduction& r = reduction(t);
         Transfer first{t.reduction, {0, {}, {Track{}, Track{}}}, true, true},
             later{t.reduction, {0, {}, {Track{}, Track{}}}, r.is_assign, t.is_injective};
+        Slots elements = slots_.at(r.place->id);
+        elements.bytes = static_cast<std::int64_t>(r.place->element_bytes);
         std::vector<std::int64_t> positions;
         walk(t.piece, t.piece.tracks[1], [&](std::int64_t p) { return positions.push_back(p), true; });
         std::size_t k = 0;
         walk(t.piece, t.piece.tracks[0], [&](std::int64_t place) {
           bool is_first = true;
-          each_slot(*r.place, place,
-                    [&](std::int64_t slot) { is_first = met[r.place->id].emplace(slot, true).second && is_first; });
+          each_slot(elements, *r.place, place, [&](std::int64_t slot, std::int64_t) {
+            is_first = met[r.place->id].emplace(slot, true).second && is_first;
+            return true;
+          });
           Piece& to = is_first ? first.piece : later.piece;
           ++to.list_length;
           to.tracks[0].bases.push_back(place);
@@ -267,6 +349,7 @@ class Ordering {
   std::vector<Flow> receives_;
   const ReceivedEnvironments& environments_;
   Applications out_;
+  std::map<int, Slots> slots_;  ///< by buffer
   bool meets_twice_ = false;
   std::map<std::size_t, bool> interleaved_;  ///< flows in which reductions meet
 };
