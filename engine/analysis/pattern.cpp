@@ -144,7 +144,8 @@ OwnHalf PatternFinder::enumerated_half() {
     for (auto& [peer, pieces] : by_peer[k]) {
       simplify(pieces.notice);
       told[peer].peer = peer;
-      told[peer].parts.push_back({static_cast<int>(k), {std::move(pieces.notice)}});
+      told[peer].parts.push_back({static_cast<int>(k), {}});
+      told[peer].parts.back().environments.push_back(std::move(pieces.notice));
       if (!pieces.own) continue;
       Segment segment;
       segment.reduction = static_cast<int>(k);

@@ -225,7 +225,7 @@ bool PieceMaker::listed_together(const std::vector<Box>& boxes, bool are_ordered
   if (are_ordered && environments > most_environments * std::ssize(boxes)) return false;
   BoxColumns columns(bound_, s_, sources);
   if (are_ordered && !columns.lists_environments(boxes[0].positions[0].first)) return false;
-  if (environments + listed_ > most_listed || !columns.list(boxes, out)) return false;
+  if (environments > most_merged || environments + listed_ > most_listed || !columns.list(boxes, out)) return false;
   spend(environments, most_listed, boxes[0]);
   return true;
 }

@@ -12,9 +12,10 @@
 namespace kplan {
 
 inline constexpr std::int64_t most_message_elements = std::int64_t{1} << 40, most_message_bytes = std::int64_t{1} << 36;
-/// Where no closed form is found: environments and elements that are looked at one by one, and those that are kept in a
-/// map.
-inline constexpr std::int64_t most_listed = std::int64_t{1} << 28, most_sorted = std::int64_t{1} << 22;
+/// Where no closed form is found: environments and elements that are looked at one by one, those that are brought into
+/// order as numbers, and those that are kept in a map.
+inline constexpr std::int64_t most_listed = std::int64_t{1} << 28, most_merged = std::int64_t{1} << 26,
+                              most_sorted = std::int64_t{1} << 22;
 
 /// What one track follows.
 struct TrackSource {

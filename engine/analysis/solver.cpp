@@ -151,7 +151,8 @@ struct Solver::Search {
       run(std::move(part));
     };
     if (const std::int64_t period = period_of(n, box); period > 1) {
-      for (std::int64_t k = 0; k < period; ++k) run_part(k, period, (whole.count - k + period - 1) / period);
+      for (std::int64_t k = 0; k < period && !is_stopped; ++k)
+        run_part(k, period, (whole.count - k + period - 1) / period);
       return;
     }
     const std::int64_t lower = whole.count / 2;
@@ -168,7 +169,11 @@ struct Solver::Search {
       if (!box.sets[v].is_known) return 1;  // a set's bounds may wait for single values
     const std::int64_t count = box.positions[n].count;
     std::int64_t out = count;
-    for (const Expr* e : undecided) add_period(*e, n, box, {.is_value = is_integer(e->type)}, out);
+    try {
+      for (const Expr* e : undecided) add_period(*e, n, box, {.is_value = is_integer(e->type)}, out);
+    } catch (const EvaluationFault&) {
+      return 1;  // in a part that may not be evaluated at all
+    }
     return 2 * out <= count ? out : 1;
   }
 

@@ -99,7 +99,8 @@ std::vector<SliceDimension> TrackColumns::dimensions_of(const Expr& e) const {
     const std::int64_t step = value(sub.step, 1);
     const SubscriptRange range = slice_range(value(sub.lo, 0), value(sub.hi, layout.shape[d]), std::max(step, 1L));
     check_bounds(e, d, range, layout.shape[d]);
-    out.push_back({step < 1 ? 0 : range.count, step * layout.strides[d] * static_cast<std::int64_t>(e.element_bytes)});
+    const std::int64_t stride = layout.strides[d] * static_cast<std::int64_t>(e.element_bytes);
+    out.push_back({step < 1 ? 0 : range.count, range.count > 1 ? step * stride : 0});
   }
   return out;
 }

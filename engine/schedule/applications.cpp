@@ -30,18 +30,22 @@ struct Slots {
   bool are_dense() const { return count() <= std::max<std::int64_t>(64 * meetings, 1 << 16); }
 };
 
-/// The bytes side by side that the innermost dimension has, or an element.
+/// Whether the innermost dimension is elements side by side.
+bool has_runs(const Piece& p, std::int64_t element_bytes) {
+  return !p.counts.empty() && p.tracks[0].strides.back() == element_bytes;
+}
+
+/// The bytes of one run of them, or of an element.
 std::int64_t run_bytes(const Piece& p, std::int64_t element_bytes) {
-  return !p.counts.empty() && p.tracks[0].strides.back() == element_bytes ? p.counts.back() * element_bytes
-                                                                          : element_bytes;
+  return has_runs(p, element_bytes) ? p.counts.back() * element_bytes : element_bytes;
 }
 
 /// The most bytes that divide `bytes`, the runs of the place, and their distances from `origin`.
 std::int64_t common_bytes(std::int64_t bytes, const Piece& p, std::int64_t element_bytes, std::int64_t origin) {
   const Track& track = p.tracks[0];
   bytes = std::gcd(bytes, run_bytes(p, element_bytes));
-  for (const std::int64_t stride : track.strides)
-    if (stride != element_bytes) bytes = std::gcd(bytes, stride);
+  const std::size_t dimensions = p.counts.size() - (has_runs(p, element_bytes) ? 1 : 0);
+  for (std::size_t d = 0; d < dimensions; ++d) bytes = std::gcd(bytes, track.strides[d]);
   if (!track.is_listed()) return std::gcd(std::gcd(bytes, track.bases[0] - origin), track.step);
   for (const std::int64_t base : track.bases) {
     if (bytes == element_bytes) break;
@@ -176,9 +180,8 @@ class Ordering {
     const Piece& p = t.piece;
     const auto size = static_cast<std::int64_t>(place.element_bytes);
     const std::int64_t run = run_bytes(p, size);
-    const bool has_runs = !p.counts.empty() && p.tracks[0].strides.back() == size;
     bool goes_on = true;
-    walk_outer(p, p.tracks[0], p.counts.size() - (has_runs ? 1 : 0), [&](std::int64_t byte) {
+    walk_outer(p, p.tracks[0], p.counts.size() - (has_runs(p, size) ? 1 : 0), [&](std::int64_t byte) {
       for (std::int64_t at = 0; at < run && goes_on; at += slots.bytes) goes_on = each_slot(slots, place, byte + at, f);
       return goes_on;
     });

@@ -123,6 +123,30 @@ TEST_CASE("a long index list says where it leads outside") {
                                                          Catch::Contains("k = 41, l = 7, rank 0 [KP-P052]"));
 }
 
+TEST_CASE("slices behind an index list are dimensions of its blocks") {
+  const Plan plan = plan_of(
+      R"("a": {"type": "f64", "shape": [3000, 2, 5]}, "b": {"type": "f64", "shape": [2, 100, 7]}, "idx": {"type": "i32", "shape": [3000], "time": "fixed"})",
+      "a[k, :, :]@(rank + 1) % size <<= b[:, idx[k], 1:6]@rank where k in range(3000)");
+  std::vector<std::int32_t> idx(3000);
+  for (std::size_t k = 0; k < idx.size(); ++k) idx[k] = static_cast<std::int32_t>(k * k % 97);
+  const Piece piece = dry(plan, 0, 2, {{"idx", idx}}).statements[0].sends[0].transfers[0].piece;
+  CHECK(piece.list_length == 3000);
+  CHECK(piece.counts == std::vector<std::int64_t>{2, 5});
+  CHECK(piece.tracks[0].strides == std::vector<std::int64_t>{8 * 700, 8});
+  CHECK(piece.tracks[0].base(2999) == 8 * (7 * idx[2999] + 1));
+}
+
+TEST_CASE("a filter that leaves out a residue class is solved by classes, in where-list order") {
+  const Plan plan =
+      plan_of(R"("a": {"type": "f64", "shape": [300000]}, "b": {"type": "f64", "shape": [300000]})",
+              "a[k]@(rank + 1) % size <<= b[299999 - k]@rank where k in range(300000), (k + rank) % 3 != 1");
+  const Piece piece = dry(plan, 0, 2).statements[0].sends[0].transfers[0].piece;  // 0, 2, 3, 5, 6, ...
+  CHECK(piece.list_length == 1);
+  CHECK(piece.counts == std::vector<std::int64_t>{100000, 2});
+  CHECK(piece.tracks[0].base(0) == 8 * 299999);
+  CHECK(piece.tracks[0].strides == std::vector<std::int64_t>{-24, -16});
+}
+
 TEST_CASE("contiguous data takes no kernel") {
   const Plan plan = plan_of(R"("a": {"type": "f64", "shape": [8, 16]}, "b": {"type": "f64", "shape": [8, 16]})",
                             "a[0:4, :]@(rank + 1) % size <<= b[4:8, :]@rank");
