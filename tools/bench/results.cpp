@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -25,8 +26,7 @@ void compare(std::vector<Result>& rows) {
   for (Result& r : rows) {
     const double us = r.measured.us.median;
     if (is_kplan(r)) {
-      const auto [it, is_new] = of_kplan.emplace(key_of(r), us);
-      if (!is_new) it->second = std::min(it->second, us);
+      of_kplan.emplace(key_of(r), us);
       continue;
     }
     if (r.method.ends_with("(limit)")) continue;
@@ -68,20 +68,41 @@ void write_json(const std::string& path, const std::vector<Result>& results) {
 }
 
 std::string summary(const std::vector<Result>& results) {
-  int cases = 0, faster = 0, even = 0;
-  double logarithms = 0;
+  struct Standing {
+    int cases = 0, faster = 0, even = 0;
+    double logarithms = 0;
+  };
+  std::map<Key, double> best;
+  for (const Result& r : results)
+    if (r.is_best_other) best.emplace(key_of(r), r.measured.us.median);
+  std::vector<std::string> methods, variants;
+  std::map<std::pair<std::string, std::string>, Standing> standings;
   for (const Result& r : results) {
-    if (!r.is_best_other || r.ratio <= 0) continue;
-    ++cases;
-    logarithms += std::log(r.ratio);
-    if (r.ratio > 1.05) ++faster;
-    else if (r.ratio >= 0.95) ++even;
+    const auto other = best.find(key_of(r));
+    if (!is_kplan(r) || other == best.end()) continue;
+    if (std::ranges::find(methods, r.method) == methods.end()) methods.push_back(r.method);
+    if (std::ranges::find(variants, r.variant) == variants.end()) variants.push_back(r.variant);
+    const double ratio = r.measured.us.median / other->second;
+    Standing& s = standings[{r.method, r.variant}];
+    ++s.cases;
+    s.logarithms += std::log(ratio);
+    if (ratio < 0.95) ++s.faster;
+    else if (ratio <= 1.05) ++s.even;
   }
-  if (cases == 0) return "";
-  return fmt::format(
-      "against the best alternative of each: kplan is faster in {} of {} cases, even (within 5 %) in {}, slower in {}; "
-      "geometric mean of the ratios {:.2f}\n",
-      faster, cases, even, cases - faster - even, std::exp(logarithms / cases));
+  if (methods.empty()) return "";
+  std::string out = "time / that of the best alternative, geometric mean (faster, even within 5 %, slower)\n";
+  for (const std::string& m : methods) {
+    out += fmt::format("  {:<34}", m);
+    for (const std::string& v : variants) {
+      const auto found = standings.find({m, v});
+      if (found == standings.end()) continue;
+      const Standing& s = found->second;
+      out += fmt::format("  {} {:.2f} ({}, {}, {})", v, std::exp(s.logarithms / s.cases), s.faster, s.even,
+                         s.cases - s.faster - s.even);
+    }
+    out += "\n";
+  }
+  return out;
 }
 
 }  // namespace kplan::bench

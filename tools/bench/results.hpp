@@ -17,14 +17,14 @@ struct Result {
   std::string variant;    ///< warm, cold, both-ways, dry
   std::string method;
   Measured measured;
-  double ratio = 0;            ///< to kplan's median; 0 where kplan has none
+  double ratio = 0;            ///< to the median of kplan's first row; 0 where kplan has none
   bool is_best_other = false;  ///< the fastest of what is not kplan
   Json more = Json::object();  ///< further numbers, such as memory
 };
 
 /// Fills in ratios and marks the best alternative among rows of the same workload, ranks, bytes and variant. kplan's
-/// rows are those whose method's name begins with `kplan`, and ratios are to the fastest of them; those that end in
-/// `(limit)` are no alternatives.
+/// rows are those whose method's name begins with `kplan`, and ratios are to the first of them, which makes no
+/// conditions; those that end in `(limit)` are no alternatives.
 void compare(std::vector<Result>& rows);
 
 /// `{"machine": ..., "mpi": ..., "results": [...]}`
@@ -39,7 +39,7 @@ std::string text_of_bytes(std::size_t bytes);
 /// The rows of one workload, methods down and variants across: median, p10, spread and ratio to kplan.
 std::string table(const std::vector<Result>& rows);
 
-/// One line on how kplan stands against the best alternative of every workload and variant.
+/// How each of kplan's methods stands against the best alternative of every workload, by variant.
 std::string summary(const std::vector<Result>& results);
 
 }  // namespace kplan::bench
