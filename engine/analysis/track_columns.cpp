@@ -55,8 +55,9 @@ TrackColumns::TrackColumns(ColumnEvaluator& columns, const std::vector<TrackSour
     has_slices_ = has_slices_ || (sources_[t].element && references_[t][0].is_slice);
   }
   form_ = form_of(*bound.model);
-  for (auto& references : references_)
-    for (Reference& r : references) prepare(r);
+  for (std::size_t t = 0; t < sources_.size(); ++t)
+    for (Reference& r : references_[t])
+      if (sources_[t].element || (r.is_slice && form_ == Form::runs)) prepare(r);
 }
 
 TrackColumns::Form TrackColumns::form_of(const PlanModel& plan) const {
