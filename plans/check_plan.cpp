@@ -267,6 +267,11 @@ std::string_view name_of(KnowledgeClass c) {
 [[gnu::hot]] int PlanModel::find_parameter(std::string_view n) const { return find_name(parameters, n); }
 int PlanModel::find_buffer(std::string_view n) const { return find_name(buffers, n); }
 
+bool PlanModel::is_slice(const Expr& e) const {
+  if (e.subscripts.empty()) return !buffers[static_cast<std::size_t>(e.id)].shape.empty();
+  return std::ranges::any_of(e.subscripts, &Subscript::is_slice);
+}
+
 std::shared_ptr<const PlanModel> check_plan(PlanSource source) { return PlanChecker(std::move(source)).check(); }
 
 PlanError error_in(const PlanModel& plan, const Statement& s, Span span, const std::string& code,

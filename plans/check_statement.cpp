@@ -188,8 +188,7 @@ class StatementChecker {
     out.kind = Set::Kind::buffer;
     ExprPtr e = check_expression(*s.named, with_slices);
     if (e->kind == ExprKind::operation) e = e->operands[0];  // the widening to i64; the interpreter of sets widens
-    if (e->subscripts.empty() ? plan_.buffers[static_cast<std::size_t>(e->id)].shape.empty()
-                              : std::ranges::none_of(e->subscripts, &Subscript::is_slice))
+    if (!plan_.is_slice(*e))
       fail("KP-P026", fmt::format("`{}` is one number; a set is a buffer or a slice of one", to_text(*s.named)),
            s.span);
     out.buffer = std::move(e);

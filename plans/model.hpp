@@ -106,6 +106,8 @@ struct PlanModel {
 
   int find_parameter(std::string_view name) const;  ///< -1 when there is none
   int find_buffer(std::string_view name) const;
+  /// Of a checked element expression: whether it can name more or fewer elements than one.
+  bool is_slice(const Expr& element) const;
 };
 
 /// Checks everything that can be checked without values. Throws PlanError with a KP-P code.

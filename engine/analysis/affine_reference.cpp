@@ -181,4 +181,20 @@ std::int64_t element_count_at(const Layout& layout, const Expr& e, const Evaluat
   return out;
 }
 
+std::int64_t element_count_at(const std::vector<const Expr*>& references, const EvaluationContext& context) {
+  std::int64_t out = 1;
+  for (const Expr* e : references) {
+    const std::int64_t count = element_count_at(context.state->layouts[static_cast<std::size_t>(e->id)], *e, context);
+    if (count != 1) out = count;
+  }
+  return out;
+}
+
+std::vector<std::int64_t> select_bytes(const Expr& element, const EvaluationContext& context) {
+  std::vector<std::int64_t> out = select(element, context);
+  for (std::int64_t& at : out)
+    at = at * static_cast<std::int64_t>(element.element_bytes) + static_cast<std::int64_t>(element.field_offset_bytes);
+  return out;
+}
+
 }  // namespace kplan

@@ -40,5 +40,10 @@ std::optional<std::int64_t> element_count_of(const Formula& formula, const Layou
 
 /// The number of elements in one environment, by its slices alone. Throws EvaluationFault.
 std::int64_t element_count_at(const Layout& layout, const Expr& e, const EvaluationContext& context);
+/// The same of several references on the rank that evaluates: where some have one element, others say how many.
+std::int64_t element_count_at(const std::vector<const Expr*>& references, const EvaluationContext& context);
+
+/// The elements in one environment, in bytes from the start of the buffer; else as `select`.
+std::vector<std::int64_t> select_bytes(const Expr& element, const EvaluationContext& context);
 
 }  // namespace kplan

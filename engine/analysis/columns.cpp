@@ -57,11 +57,9 @@ void ColumnEvaluator::run_one_by_one(const ColumnProgram& program, const Block& 
 }
 
 bool names_runs(const PlanModel& plan, const Expr& e) {
-  const Buffer& buffer = plan.buffers[static_cast<std::size_t>(e.id)];
+  if (!plan.is_slice(e)) return true;
+  if (!plan.buffers[static_cast<std::size_t>(e.id)].strides.empty()) return false;
   const auto slice = std::ranges::find_if(e.subscripts, &Subscript::is_slice);
-  const bool is_one = e.subscripts.empty() ? buffer.shape.empty() : slice == e.subscripts.end();
-  if (is_one) return true;
-  if (!buffer.strides.empty()) return false;
   return e.subscripts.empty() || (slice + 1 == e.subscripts.end() && is_constant(slice->step, 1));
 }
 

@@ -37,12 +37,6 @@ void conform_all(const Reduction& r, std::int64_t place, const std::vector<std::
 
 }  // namespace
 
-/// Whether the reference can name more than one element.
-bool Conformity::has_many(const Expr& e) const {
-  if (e.subscripts.empty()) return !bound_.model->buffers[static_cast<std::size_t>(e.id)].shape.empty();
-  return std::ranges::any_of(e.subscripts, [](const Subscript& sub) { return sub.is_slice; });
-}
-
 const std::vector<Layout>& Conformity::layouts_at(std::int64_t rank) {
   auto& layouts = layouts_[rank];
   if (layouts.empty())
@@ -52,8 +46,10 @@ const std::vector<Layout>& Conformity::layouts_at(std::int64_t rank) {
 
 void Conformity::check(const Reduction& r, const Expr& place, const Box& box, std::int64_t sender) {
   const auto elements = elements_read(*r.value);
-  if (!has_many(*r.place) && std::ranges::none_of(elements, [&](const Expr* e) { return has_many(*e); })) return;
-  if (std::ranges::any_of(elements, [&](const Expr* e) { return has_private_count(*bound_.model, *e); })) return;
+  const PlanModel& plan = *bound_.model;
+  if (!plan.is_slice(*r.place) && std::ranges::none_of(elements, [&](const Expr* e) { return plan.is_slice(*e); }))
+    return;
+  if (std::ranges::any_of(elements, [&](const Expr* e) { return has_private_count(plan, *e); })) return;
   std::vector<const Expr*> values;
   for (const Expr* e : elements) {
     kept_.push_back(with_rank(std::make_shared<const Expr>(*e), sender));
@@ -91,14 +87,9 @@ std::uint64_t Conformity::digest(const Reduction& r, const std::vector<Box>& box
     pieces_.spend(box, most_sorted);
     each_environment(box, [&](const std::vector<std::int64_t>& indices) {
       const EvaluationContext context = pieces_.context_at(box, indices);
-      std::int64_t count = 1;
-      for (const Expr* e : counted) {
-        const std::int64_t c = element_count_at(bound_.state.layouts[static_cast<std::size_t>(e->id)], *e, context);
-        if (c != 1) count = c;
-      }
       std::vector<std::int64_t> key;
       for (std::size_t n = 0; n < indices.size(); ++n) key.push_back(box.positions[n][indices[n]]);
-      auto h = static_cast<std::uint64_t>(count);
+      auto h = static_cast<std::uint64_t>(element_count_at(counted, context));
       for (const int v : used) h = mixed(mixed(h, context.variables[v].bits[0]), context.variables[v].bits[1]);
       in_order[std::move(key)] = h;
       return true;

@@ -26,7 +26,6 @@ class Conformity {
 
  private:
   const std::vector<Layout>& layouts_at(std::int64_t rank);
-  bool has_many(const Expr& e) const;
 
   const BoundPlan& bound_;
   const Statement& s_;

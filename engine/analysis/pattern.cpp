@@ -189,7 +189,7 @@ void PatternFinder::check_deciders() const {
 
 std::vector<std::int64_t> PatternFinder::place_at(std::size_t k, const Box& box,
                                                   const std::vector<std::int64_t>& indices) {
-  return select(*places_[k], pieces_.context_at(box, indices));
+  return select_bytes(*places_[k], pieces_.context_at(box, indices));
 }
 
 std::vector<EnvironmentKey> PatternFinder::keys(std::size_t k, std::int64_t sender) {
@@ -210,17 +210,12 @@ std::vector<EnvironmentKey> PatternFinder::keys(std::size_t k, std::int64_t send
 }
 
 std::string PatternFinder::text_at(std::size_t k, std::int64_t sender, std::int64_t offset_bytes, int occurrence) {
-  const Expr& place = *s_.reductions[k].place;
   std::string out;
   each_received(k, [&](std::int64_t peer, const Box& box) {
     if (peer != sender || !out.empty()) return;
     each_environment(box, [&](const std::vector<std::int64_t>& indices) {
-      for (const std::int64_t element : place_at(k, box, indices)) {
-        if (element * static_cast<std::int64_t>(place.element_bytes) +
-                static_cast<std::int64_t>(place.field_offset_bytes) !=
-            offset_bytes)
-          continue;
-        if (occurrence-- > 0) continue;
+      for (const std::int64_t byte : place_at(k, box, indices)) {
+        if (byte != offset_bytes || occurrence-- > 0) continue;
         const EvaluationContext context = pieces_.context_at(box, indices);
         const std::vector<ScalarValue> variables(context.variables, context.variables + s_.variables.size());
         out = environment_text(s_, variables, static_cast<int>(variables.size()));

@@ -134,27 +134,14 @@ std::vector<std::int64_t> PieceMaker::track_at(const TrackSource& source, const 
                                                const EvaluationContext& context) const {
   const auto n = static_cast<std::size_t>(source.number);
   switch (source.kind) {
-    case TrackSource::Kind::element: {
-      std::vector<std::int64_t> out = select(*source.element, context);
-      for (std::int64_t& b : out)
-        b = b * static_cast<std::int64_t>(source.element->element_bytes) +
-            static_cast<std::int64_t>(source.element->field_offset_bytes);
-      return out;
-    }
+    case TrackSource::Kind::element: return select_bytes(*source.element, context);
     case TrackSource::Kind::number: return {Formula::value_at(box, n, box.positions[n][indices[n]])};
     case TrackSource::Kind::position: return {box.positions[n][indices[n]]};
     case TrackSource::Kind::word: {
       const Expr* binding = formula_.binding_of(source.number);
       return {word_of(binding ? evaluate(*binding, context) : context.variables[n], source.word)};
     }
-    case TrackSource::Kind::count: {
-      std::int64_t out = 1;
-      for (const Expr* e : source.counted) {
-        const std::int64_t count = element_count_at(bound_.state.layouts[static_cast<std::size_t>(e->id)], *e, context);
-        if (count != 1) out = count;
-      }
-      return {out};
-    }
+    case TrackSource::Kind::count: return {element_count_at(source.counted, context)};
   }
   return {};
 }

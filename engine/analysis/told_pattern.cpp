@@ -135,7 +135,7 @@ class ToldHalf {
     return out;
   }
 
-  /// The elements that the references name in one environment, checked against the count that was told.
+  /// The elements that the references name in one environment, in bytes, checked against the count that was told.
   std::vector<std::vector<std::int64_t>> select_at(std::size_t k, const std::vector<std::int64_t>& words) {
     set_variables(k, words);
     const EvaluationContext context{.state = &bound_.state, .variables = variables_.data()};
@@ -143,7 +143,7 @@ class ToldHalf {
     std::vector<std::vector<std::int64_t>> out;
     std::size_t count = 1;
     for (const Expr* e : references_[k].elements) {
-      out.push_back(select(*e, context));
+      out.push_back(select_bytes(*e, context));
       count = common_count(count, out.back().size(), e->span);
     }
     const std::int64_t told = words[NoticeLayout(s_, r).count_track], mine = static_cast<std::int64_t>(count);
@@ -337,10 +337,6 @@ class ToldHalf {
                                 bound_.world_rank_of(peer)));
       }
       const std::size_t count = bases.empty() ? 1 : bases[0].size();
-      for (std::size_t e = 0; e < bases.size(); ++e)
-        for (std::int64_t& b : bases[e])
-          b = b * static_cast<std::int64_t>(references_[k].elements[e]->element_bytes) +
-              static_cast<std::int64_t>(references_[k].elements[e]->field_offset_bytes);
       for (const NumberUse& number : references_[k].numbers) bases.emplace_back(count, words[track_of(layout, number)]);
       append_listed(out, bases, count);
       return true;
@@ -397,7 +393,6 @@ std::string ReceivedEnvironments::text_at(std::int64_t sender, int reduction, st
       return finder.text_at(k, sender, offset_bytes, occurrence);
     }
     ToldHalf half(bound_, s_);
-    const Expr& place = *s_.reductions[k].place;
     std::string out;
     bool is_found = false;
     for (const Notice& notice : *told_)
@@ -406,12 +401,8 @@ std::string ReceivedEnvironments::text_at(std::int64_t sender, int reduction, st
         for (const Piece& piece : part.environments)
           each_told(piece, [&](const std::vector<std::int64_t>& words) {
             const auto selected = half.select_at(k, words);
-            for (const std::int64_t element : selected[0]) {
-              if (element * static_cast<std::int64_t>(place.element_bytes) +
-                          static_cast<std::int64_t>(place.field_offset_bytes) !=
-                      offset_bytes ||
-                  is_found || occurrence-- > 0)
-                continue;
+            for (const std::int64_t byte : selected[0]) {
+              if (byte != offset_bytes || is_found || occurrence-- > 0) continue;
               is_found = true;
               out = half.text(k, words);
             }

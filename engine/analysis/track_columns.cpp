@@ -9,12 +9,6 @@
 namespace kplan {
 namespace {
 
-/// Whether the reference can name more or fewer elements than one.
-bool is_slice(const Expr& e, const Layout& layout) {
-  if (e.subscripts.empty()) return !layout.shape.empty();
-  return std::ranges::any_of(e.subscripts, &Subscript::is_slice);
-}
-
 bool names_variable(const ExprPtr& e) {
   return e && contains(*e, [](const Expr& x) { return x.kind == ExprKind::variable; });
 }
@@ -26,15 +20,27 @@ bool is_same(const Expr& e) {
   });
 }
 
+ExprPtr zero() {
+  auto out = std::make_shared<Expr>();
+  out->value = ScalarValue::integer(0);
+  out->is_index = true;
+  return out;
+}
+
 /// The reference to a slice's first element.
-ExprPtr first_of(const Expr& e, const Layout& layout) {
-  auto zero = std::make_shared<Expr>();
-  zero->value = ScalarValue::integer(0);
-  zero->is_index = true;
+ExprPtr first_of(const Expr& e, std::size_t dimensions) {
   auto out = std::make_shared<Expr>(e);
-  out->subscripts.resize(layout.shape.size(), {nullptr, nullptr, nullptr, true});
+  out->subscripts.resize(dimensions, {nullptr, nullptr, nullptr, true});
   for (Subscript& s : out->subscripts)
-    if (s.is_slice) s = {s.lo ? s.lo : zero, nullptr, nullptr, false};
+    if (s.is_slice) s = {s.lo ? s.lo : zero(), nullptr, nullptr, false};
+  return out;
+}
+
+/// The slice where all indices are 0.
+Expr slices_of(const Expr& e) {
+  Expr out = e;
+  for (Subscript& s : out.subscripts)
+    if (!s.is_slice) s.lo = zero();
   return out;
 }
 
@@ -47,9 +53,7 @@ TrackColumns::TrackColumns(ColumnEvaluator& columns, const std::vector<TrackSour
       references_(sources.size()),
       values_(sources.size()) {
   for (std::size_t t = 0; t < sources_.size(); ++t) {
-    const auto add = [&](const Expr& e) {
-      references_[t].push_back({&e, is_slice(e, layouts_[static_cast<std::size_t>(e.id)])});
-    };
+    const auto add = [&](const Expr& e) { references_[t].push_back({&e, bound.model->is_slice(e)}); };
     if (sources_[t].element) add(*sources_[t].element);
     for (const Expr* e : sources_[t].counted) add(*e);
     has_slices_ = has_slices_ || (sources_[t].element && references_[t][0].is_slice);
@@ -77,7 +81,7 @@ void TrackColumns::prepare(Reference& r) const {
   } else if (form_ == Form::runs) {
     r.program = columns_.program(*r.expression, Program::runs);
   } else if (form_ == Form::same) {
-    r.first = first_of(*r.expression, layouts_[static_cast<std::size_t>(r.expression->id)]);
+    r.first = first_of(*r.expression, layouts_[static_cast<std::size_t>(r.expression->id)].shape.size());
     r.program = columns_.program(*r.first, Program::elements);
   }
 }
@@ -90,18 +94,12 @@ bool TrackColumns::begin() {
 /// Of a slice that is the same in all environments. Throws EvaluationFault.
 std::vector<SliceDimension> TrackColumns::dimensions_of(const Expr& e) const {
   const Layout& layout = layouts_[static_cast<std::size_t>(e.id)];
-  const auto value = [&](const ExprPtr& bound, std::int64_t otherwise) {
-    return bound ? evaluate_index(*bound, columns_.context()) : otherwise;
-  };
+  const std::vector<SubscriptRange> ranges = subscript_ranges(slices_of(e), columns_.context());
   std::vector<SliceDimension> out;
-  for (std::size_t d = 0; d < layout.shape.size(); ++d) {
-    const Subscript sub = e.subscripts.empty() ? Subscript{nullptr, nullptr, nullptr, true} : e.subscripts[d];
-    if (!sub.is_slice) continue;
-    const std::int64_t step = value(sub.step, 1);
-    const SubscriptRange range = slice_range(value(sub.lo, 0), value(sub.hi, layout.shape[d]), std::max(step, 1L));
-    check_bounds(e, d, range, layout.shape[d]);
-    const std::int64_t stride = layout.strides[d] * static_cast<std::int64_t>(e.element_bytes);
-    out.push_back({step < 1 ? 0 : range.count, range.count > 1 ? step * stride : 0});
+  for (std::size_t d = 0; d < ranges.size(); ++d) {
+    if (!e.subscripts.empty() && !e.subscripts[d].is_slice) continue;
+    const std::int64_t stride = ranges[d].step * layout.strides[d] * static_cast<std::int64_t>(e.element_bytes);
+    out.push_back({ranges[d].count, ranges[d].count > 1 ? stride : 0});
   }
   return out;
 }
@@ -243,11 +241,7 @@ std::int64_t TrackColumns::append_runs(std::size_t first, std::size_t end, std::
 std::vector<std::int64_t> TrackColumns::track_at(std::size_t t, std::size_t row) {
   const TrackSource& source = sources_[t];
   if (!source.element || !references_[t][0].is_slice) return {values_[t][row]};
-  std::vector<std::int64_t> out = select(*source.element, columns_.context_at(*block_, row));
-  for (std::int64_t& at : out)
-    at = at * static_cast<std::int64_t>(source.element->element_bytes) +
-         static_cast<std::int64_t>(source.element->field_offset_bytes);
-  return out;
+  return select_bytes(*source.element, columns_.context_at(*block_, row));
 }
 
 std::int64_t TrackColumns::append_one(std::size_t row, std::vector<GrowingTrack>& tracks) {

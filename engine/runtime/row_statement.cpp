@@ -29,11 +29,7 @@ ExprPtr plain_value(const PlanModel& plan, const Statement& s, const Reduction& 
   return is_one || value->element_bytes == r.value_type.size_bytes ? value : nullptr;
 }
 
-bool is_one_element(const PlanModel& plan, const Expr& e) {
-  if (e.kind != ExprKind::element) return true;
-  if (e.subscripts.empty()) return plan.buffers[static_cast<std::size_t>(e.id)].shape.empty();
-  return std::ranges::none_of(e.subscripts, &Subscript::is_slice);
-}
+bool is_one_element(const PlanModel& plan, const Expr& e) { return e.kind != ExprKind::element || !plan.is_slice(e); }
 
 bool is_plain(const PlanModel& plan, const Statement& s) {
   if (s.is_fresh || !is_told(infer_knowledge(plan, s)) || !hangs_on_contents(s)) return false;

@@ -40,6 +40,18 @@ double seconds_of(const std::function<void()>& f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+/// What rank 0 of 2 packs first where that is the contents of `idx`.
+Piece first_sent(const Plan& plan, const std::vector<std::int32_t>& idx) {
+  return dry(plan, 0, 2, {{"idx", idx}}).statements[0].sends[0].transfers[0].piece;
+}
+
+/// An index list with no closed form.
+std::vector<std::int32_t> squares(std::size_t count) {
+  std::vector<std::int32_t> out;
+  for (std::size_t k = 0; k < count; ++k) out.push_back(static_cast<std::int32_t>(k * k % 97));
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("a rank finds its 26 neighbours among 10^12 without looking at the others") {
@@ -96,9 +108,7 @@ TEST_CASE("an index buffer becomes a list, and regular parts of it become stride
       "a[k]@(rank + 1) % size <<= b[idx[k]]@rank where k in {0 ... 11}");
   const std::vector<std::int32_t> irregular{5, 2, 90, 3, 3, 17, 40, 41, 8, 0, 99, 1},
       regular{3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25}, blocks{10, 11, 12, 40, 41, 42, 7, 8, 9, 90, 91, 92};
-  const auto piece = [&](const std::vector<std::int32_t>& idx) {
-    return dry(plan, 0, 2, {{"idx", idx}}).statements[0].sends[0].transfers[0].piece;
-  };
+  const auto piece = [&](const std::vector<std::int32_t>& idx) { return first_sent(plan, idx); };
   CHECK(piece(irregular).list_length == 12);
   CHECK(piece(regular).list_length == 1);
   CHECK(piece(regular).tracks[0].strides == std::vector<std::int64_t>{16});
@@ -113,9 +123,8 @@ TEST_CASE("a long index list says where it leads outside") {
   const Plan plan = plan_of(
       R"("a": {"type": "f64", "shape": [50, 60]}, "b": {"type": "f64", "shape": [100]}, "idx": {"type": "i32", "shape": [3000], "time": "fixed"})",
       "a[k, l]@(rank + 1) % size <<= b[idx[60 * k + l]]@rank where k in range(50), l in range(60)");
-  std::vector<std::int32_t> idx(3000);
-  for (std::size_t k = 0; k < idx.size(); ++k) idx[k] = static_cast<std::int32_t>(k * k % 97);
-  const Piece piece = dry(plan, 0, 2, {{"idx", idx}}).statements[0].sends[0].transfers[0].piece;
+  std::vector<std::int32_t> idx = squares(3000);
+  const Piece piece = first_sent(plan, idx);
   REQUIRE(piece.element_count() == 3000);
   CHECK(piece.tracks[0].base(2999) == 8 * idx[2999]);
   idx[60 * 41 + 7] = -1;
@@ -127,9 +136,8 @@ TEST_CASE("slices behind an index list are dimensions of its blocks") {
   const Plan plan = plan_of(
       R"("a": {"type": "f64", "shape": [3000, 2, 5]}, "b": {"type": "f64", "shape": [2, 100, 7]}, "idx": {"type": "i32", "shape": [3000], "time": "fixed"})",
       "a[k, :, :]@(rank + 1) % size <<= b[:, idx[k], 1:6]@rank where k in range(3000)");
-  std::vector<std::int32_t> idx(3000);
-  for (std::size_t k = 0; k < idx.size(); ++k) idx[k] = static_cast<std::int32_t>(k * k % 97);
-  const Piece piece = dry(plan, 0, 2, {{"idx", idx}}).statements[0].sends[0].transfers[0].piece;
+  const std::vector<std::int32_t> idx = squares(3000);
+  const Piece piece = first_sent(plan, idx);
   CHECK(piece.list_length == 3000);
   CHECK(piece.counts == std::vector<std::int64_t>{2, 5});
   CHECK(piece.tracks[0].strides == std::vector<std::int64_t>{8 * 700, 8});
