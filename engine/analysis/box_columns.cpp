@@ -108,6 +108,7 @@ bool BoxColumns::list(std::int64_t rank, std::int64_t environments, std::vector<
 }
 
 bool BoxColumns::list(const Box& box, std::vector<Piece>& pieces) {
+  if (box.only) return list(std::vector{box}, pieces);
   return serves(box) && list(Formula::value_at(box, 0, box.positions[0].first), environment_count(box, most_listed),
                              pieces, [&](std::int64_t first, std::size_t count) { fill(box, first, count); });
 }

@@ -27,6 +27,7 @@ std::optional<Progression> concatenated(const Progression& p, const Progression&
 }
 
 bool join(Box& a, const Box& b) {
+  if (a.only || b.only) return false;
   std::size_t different = a.positions.size();
   for (std::size_t n = 0; n < a.positions.size(); ++n) {
     if (!is_same_set(a.sets[n], b.sets[n])) return false;
@@ -77,6 +78,7 @@ std::vector<Box> joined(std::vector<Box> boxes) {
 }
 
 std::int64_t environment_count(const Box& box, std::int64_t most) {
+  if (box.only) return std::min(std::ssize(*box.only), most);
   Wide out = 1;
   for (const Progression& p : box.positions) out = std::min<Wide>(out * p.count, most);
   return static_cast<std::int64_t>(out);

@@ -32,6 +32,17 @@ std::optional<OrderedEnvironments> in_order(const std::vector<Box>& boxes);
 template <class F>
 void each_environment(const Box& box, const F& f) {
   std::vector<std::int64_t> at(box.positions.size(), 0);
+  if (box.only) {
+    for (std::uint64_t key : *box.only) {
+      for (std::size_t n = at.size(); n-- > 0;) {
+        const auto count = static_cast<std::uint64_t>(box.positions[n].count);
+        at[n] = count > 1 ? static_cast<std::int64_t>(key % count) : 0;
+        if (count > 1) key /= count;
+      }
+      if (!f(at)) return;
+    }
+    return;
+  }
   for (;;) {
     if (!f(at)) return;
     std::size_t n = at.size();

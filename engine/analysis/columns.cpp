@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/analysis/pieces.hpp"
-
 namespace kplan {
 namespace {
 
@@ -12,6 +10,18 @@ bool is_constant(const ExprPtr& e, std::int64_t value) {
 }
 
 }  // namespace
+
+std::int64_t word_of(const ScalarValue& v, int word) {
+  if (is_integer(v.type) || v.type == Scalar::boolean) return v.as_integer();
+  return static_cast<std::int64_t>(v.bits[word]);
+}
+
+ScalarValue value_of_words(Scalar type, std::int64_t first, std::int64_t second) {
+  if (is_integer(type) || type == Scalar::boolean) return convert(ScalarValue::integer(first), type);
+  return {type, {static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(second)}};
+}
+
+int word_count(Scalar type) { return type == Scalar::c128 ? 2 : 1; }
 
 ColumnEvaluator::ColumnEvaluator(const Statement& s, const RankState& state)
     : s_(s), state_(state), variables_(s.variables.size()) {}

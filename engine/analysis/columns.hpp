@@ -6,6 +6,12 @@
 
 namespace kplan {
 
+/// A where-bound value on its way in 64-bit words: integers as they are, others as their object representation.
+std::int64_t word_of(const ScalarValue& v, int word);
+ScalarValue value_of_words(Scalar type, std::int64_t first, std::int64_t second);
+/// One, or two for c128.
+int word_count(Scalar type);
+
 /// A fault met at one environment of a block.
 struct BlockFault {
   EvaluationFault fault;

@@ -34,7 +34,9 @@ struct BoxSet {
 struct Box {
   std::vector<Progression> positions;
   std::vector<BoxSet> sets;
-  bool operator==(const Box& other) const { return positions == other.positions; }
+  /// If there is one: only these environments are in the set, ascending. Each is a number whose digits, the evaluator's
+  /// first, are indices into the positions.
+  std::shared_ptr<const std::vector<std::uint64_t>> only = nullptr;
 };
 
 /// What a rank knows when it works out a statement's pattern, its own or another's: everything but who evaluates.

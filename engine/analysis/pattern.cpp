@@ -167,15 +167,8 @@ void PatternFinder::check_deciders() const {
   check_clauses(formula_.knowing());
   for (const Reduction& r : s_.reductions) {
     const Expr& decider = s_.is_pull ? *r.receiver : *r.sender;
-    const auto outside = [&](const Box& box) {
-      const StridedInterval v = formula_.range_of(decider, box);
-      if (v.lo >= 0 && v.hi < bound_.state.size) return StridedInterval::single(0);
-      if (v.hi < 0 || v.lo >= bound_.state.size) return StridedInterval::single(1);
-      return StridedInterval{0, 1, 1};
-    };
     bool is_complete = true;
-    const auto box =
-        solver_.find(outside, formula_.mask_of(decider), bound_.state.rank, std::int64_t{1} << 22, is_complete);
+    const auto box = solver_.find_outside(decider, bound_.state.rank, std::int64_t{1} << 22, is_complete);
     if (!is_complete)
       throw SolverFault{
           {"KP-A010", "whether this is always a rank of the group takes too long to find out", decider.span},

@@ -8,23 +8,12 @@
 
 #include "engine/analysis/box_columns.hpp"
 #include "engine/analysis/box_order.hpp"
+#include "engine/analysis/columns.hpp"
 
 namespace kplan {
 
-std::int64_t word_of(const ScalarValue& v, int word) {
-  if (is_integer(v.type) || v.type == Scalar::boolean) return v.as_integer();
-  return static_cast<std::int64_t>(v.bits[word]);
-}
-
-ScalarValue value_of_words(Scalar type, std::int64_t first, std::int64_t second) {
-  if (is_integer(type) || type == Scalar::boolean) return convert(ScalarValue::integer(first), type);
-  return {type, {static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(second)}};
-}
-
-int word_count(Scalar type) { return type == Scalar::c128 ? 2 : 1; }
-
 Box single(const Box& box, const std::vector<std::int64_t>& indices) {
-  Box out = box;
+  Box out{box.positions, box.sets};
   for (std::size_t n = 0; n < out.positions.size(); ++n) out.positions[n] = {box.positions[n][indices[n]], 1, 1};
   return out;
 }
@@ -94,6 +83,7 @@ std::optional<AffineReference> PieceMaker::affine_track(const TrackSource& sourc
 }
 
 std::optional<Piece> PieceMaker::affine_piece(const Box& box, const std::vector<TrackSource>& sources) {
+  if (box.only) return std::nullopt;
   std::vector<AffineReference> references;
   for (const TrackSource& source : sources) {
     auto reference = affine_track(source, box);

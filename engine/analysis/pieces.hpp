@@ -33,12 +33,6 @@ struct TrackSource {
   std::vector<const Expr*> counted;  ///< count: references whose elements are counted
 };
 
-/// A where-bound value on its way in 64-bit words: integers as they are, others as their object representation.
-std::int64_t word_of(const ScalarValue& v, int word);
-ScalarValue value_of_words(Scalar type, std::int64_t first, std::int64_t second);
-/// One, or two for c128.
-int word_count(Scalar type);
-
 /// Makes pieces for one statement on the rank of `bound.state`.
 class PieceMaker {
  public:

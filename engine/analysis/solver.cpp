@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+
+#include "engine/analysis/box_order.hpp"
+#include "engine/analysis/box_walker.hpp"
 
 namespace kplan {
 namespace {
@@ -12,6 +16,7 @@ constexpr std::int64_t most_boxes = std::int64_t{1} << 24;
 constexpr std::size_t most_solutions = std::size_t{1} << 21;
 constexpr int most_narrowing_rounds = 4;
 constexpr std::int64_t most_directions = 8;
+constexpr std::int64_t environments_a_step = 512;  // that a walk passes in about the time of a step of the solver
 
 /// `rank`, as an expression to narrow against.
 const Expr evaluator = [] {
@@ -22,6 +27,60 @@ const Expr evaluator = [] {
 
 }  // namespace
 
+using AddSolution = std::function<void(std::int64_t peer, const Box& box)>;
+
+/// The solutions in a box by a walk.
+class WalkedSolutions {
+ public:
+  /// `me` is the rank that decides, or the other one. Solutions go to `add`.
+  WalkedSolutions(const Formula& formula, const Expr& decider, const Expr& other, std::int64_t me, bool i_decide,
+                  const AddSolution& add)
+      : walker_(formula),
+        deciders_(walker_.program(decider)),
+        others_(walker_.program(other)),
+        me_(me),
+        i_decide_(i_decide),
+        add_(add) {}
+
+  /// See BoxWalker::walk; nothing is added where something is wrong.
+  std::optional<Box> find(const Box& box) {
+    keys_.clear();
+    if (auto wrong = walker_.walk(box, [&](Block& block) { take(box, block); })) return wrong;
+    for (auto& [peer, keys] : keys_) {
+      Box part = box;
+      if (!i_decide_) part.positions[0] = {peer, 1, 1};
+      restrict_to(part, std::move(keys));
+      add_(peer, part);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  void take(const Box& box, Block& block) {
+    const std::int64_t size = walker_.state().size;
+    const bool is_of_one = box.positions[0].count == 1;
+    walker_.keep_where(deciders_, block, [&](std::int64_t decider) {
+      return is_of_one ? decider == walker_.state().rank : decider >= 0 && decider < size;
+    });
+    if (!i_decide_) walker_.keep_where(others_, block, [&](std::int64_t other) { return other == me_; });
+    const Column& peers = walker_.values(i_decide_ ? others_ : deciders_, block);
+    const std::vector<std::uint64_t>& keys = walker_.keys(box, block);
+    std::vector<std::uint64_t>* of_peer = nullptr;
+    for (std::size_t row = 0; row < block.count; ++row) {
+      if (peers[row] < 0 || peers[row] >= size) throw BlockFault{{}, row};
+      if (row == 0 || peers[row] != peers[row - 1]) of_peer = &keys_[peers[row]];
+      of_peer->push_back(keys[row]);
+    }
+  }
+
+  BoxWalker walker_;
+  ColumnProgram deciders_, others_;
+  std::int64_t me_;
+  bool i_decide_;
+  const AddSolution& add_;
+  std::map<std::int64_t, std::vector<std::uint64_t>> keys_;  ///< by peer
+};
+
 /// One search: depth first, the lower half of the first needed variable before the upper, or one residue class of it
 /// after the other.
 struct Solver::Search {
@@ -29,9 +88,11 @@ struct Solver::Search {
 
   const Formula& formula;
   const Statement& s = *formula.knowing().statement;
-  std::function<bool(Box&)> narrow_ranks;                   ///< false: the box is empty
-  std::function<bool(const Box&, Formula::Mask&)> examine;  ///< false: empty; adds what is undecided
-  std::function<bool(const Box&)> emit;                     ///< false: stop
+  std::function<bool(Box&)> narrow_ranks;                      ///< false: the box is empty
+  std::function<bool(const Box&, Formula::Mask&)> examine;     ///< false: empty; adds what is undecided
+  std::function<bool(const Box&)> emit;                        ///< false: stop
+  std::vector<const Expr*> ranks;                              ///< that are looked at besides the where-list
+  std::function<std::optional<Box>(const Box&)> walk_through;  ///< instead of a split, if any; see BoxWalker::walk
   std::int64_t budget = most_boxes;
   bool is_stopped = false, is_exhausted = false;
   std::vector<const Expr*> undecided;  ///< what makes the box that is looked at be split
@@ -46,6 +107,20 @@ struct Solver::Search {
     for (const Clause& c : s.clauses)
       if (c.kind == ClauseKind::generator) box.sets[static_cast<std::size_t>(c.variable) + 1].is_known = false;
     return box;
+  }
+
+  /// The first box of `me` that is found.
+  std::optional<Box> first(std::int64_t me, std::int64_t most, bool& is_complete) {
+    std::optional<Box> found;
+    budget = most;
+    narrow_ranks = [](Box&) { return true; };
+    emit = [&](const Box& box) {
+      found = box;
+      return false;
+    };
+    run(start(me));
+    is_complete = !is_exhausted;
+    return found;
   }
 
   /// Fills in a generator's set where its bounds are single; else bounds its values. False when it is empty.
@@ -142,6 +217,14 @@ struct Solver::Search {
     if ((needs & open) == 0) {
       if (!emit(box)) is_stopped = true;
       return;
+    }
+    if (walk_through && is_to_be_walked(formula, box, needs, undecided, ranks)) {
+      budget -= environment_count(box, INT64_MAX) / environments_a_step;
+      const auto wrong = walk_through(box);
+      if (!wrong) return;
+      walk_through = nullptr;
+      run(*wrong);  // where it is met and told
+      if (is_stopped) return;
     }
     const std::size_t n = choose(box, needs);
     const Progression whole = box.positions[n];
@@ -249,8 +332,7 @@ std::vector<Solution> Solver::solve(const Question& q) const {
     if (!peer.is_single()) search.await(other, needs);
     return true;
   };
-  search.emit = [&](const Box& box) {
-    const std::int64_t peer = i_decide ? formula_.range_of(other, box).lo : formula_.range_of_number(0, box).lo;
+  const AddSolution add = [&](std::int64_t peer, const Box& box) {
     if (peer < 0 || peer >= size)
       throw SolverFault{rank_outside_group(s.is_pull ? "sender" : "receiver", peer, size, other.span), box};
     if (out.size() == most_solutions)
@@ -258,7 +340,16 @@ std::vector<Solution> Solver::solve(const Question& q) const {
           {"KP-A010", fmt::format("the where-list falls apart into more than {} pieces", most_solutions), other.span},
           box};
     out.push_back({peer, box});
+  };
+  search.emit = [&](const Box& box) {
+    add(i_decide ? formula_.range_of(other, box).lo : formula_.range_of_number(0, box).lo, box);
     return true;
+  };
+  std::optional<WalkedSolutions> walked;
+  search.ranks = {&decider, &other};
+  search.walk_through = [&](const Box& box) {
+    if (!walked) walked.emplace(formula_, decider, other, q.me, i_decide, add);
+    return walked->find(box);
   };
   search.run(search.start(i_decide ? std::optional(q.me) : std::nullopt));
   if (search.is_exhausted)
@@ -294,32 +385,38 @@ std::vector<std::size_t> Solver::doubtful_clauses(std::int64_t me) const {
 }
 
 std::optional<Box> Solver::find(const std::function<StridedInterval(const Box&)>& condition, Formula::Mask depends,
-                                std::optional<std::int64_t> me, std::int64_t budget, bool& is_complete,
-                                const Reduction* reduction, bool is_pull) const {
-  std::optional<Box> found;
+                                std::int64_t me, std::int64_t budget, bool& is_complete) const {
   Search search(formula_);
-  search.budget = budget;
-  const Expr* decider = !reduction ? nullptr : is_pull ? reduction->receiver.get() : reduction->sender.get();
-  search.narrow_ranks = [&](Box& box) { return !decider || formula_.narrow_equal(*decider, evaluator, box); };
   search.examine = [&](const Box& box, Formula::Mask& needs) {
-    if (decider) {
-      const StridedInterval who = formula_.range_of_number(0, box), decides = formula_.range_of(*decider, box);
-      if (are_disjoint(who, decides)) return false;
-      if (!who.is_single()) needs |= 1;
-      if (!decides.is_single()) search.await(*decider, needs);
-    }
     const StridedInterval truth = condition(box);
     if (truth.is_single() && truth.lo == 0) return false;
     if (!truth.is_single()) needs |= depends;
     return true;
   };
-  search.emit = [&](const Box& box) {
-    found = box;
-    return false;
+  return search.first(me, budget, is_complete);
+}
+
+std::optional<Box> Solver::find_outside(const Expr& ranks, std::int64_t me, std::int64_t budget,
+                                        bool& is_complete) const {
+  const std::int64_t size = formula_.knowing().size;
+  Search search(formula_);
+  search.examine = [&](const Box& box, Formula::Mask& needs) {
+    const StridedInterval v = formula_.range_of(ranks, box);
+    if (v.lo >= 0 && v.hi < size) return false;
+    if (v.lo < size && v.hi >= 0) search.await(ranks, needs);
+    return true;
   };
-  search.run(search.start(me));
-  is_complete = !search.is_exhausted;
-  return found;
+  search.ranks = {&ranks};
+  search.walk_through = [&](const Box& whole) {
+    BoxWalker walker(formula_);
+    ColumnProgram program = walker.program(ranks);
+    return walker.walk(whole, [&](Block& block) {
+      const Column& values = walker.values(program, block);
+      for (std::size_t row = 0; row < block.count; ++row)
+        if (values[row] < 0 || values[row] >= size) throw BlockFault{{}, row};
+    });
+  };
+  return search.first(me, budget, is_complete);
 }
 
 }  // namespace kplan

@@ -3,7 +3,8 @@
 // with its rank expressions is a system of constraints over integers; the solver narrows, and splits only variables
 // that an undecided constraint depends on. What it returns are boxes: in each, every constraint holds and the peer
 // is one rank, while variables that only index data keep their whole range. Cost: grows with the number of boxes
-// and the logarithm of the ranks, not with the number of environments (interval branch and prune).
+// and the logarithm of the ranks, not with the number of environments (interval branch and prune). What hangs on the
+// contents of buffers is walked through, some nanoseconds an environment, once arithmetic has decided what it can.
 
 #include <functional>
 #include <optional>
@@ -43,11 +44,12 @@ class Solver {
   /// cannot evaluate them; ascending.
   std::vector<std::size_t> doubtful_clauses(std::int64_t me) const;
 
-  /// Some environment in which `condition` holds and all filters pass: of `me`, or with no `me` of any rank. Gives up
-  /// after `budget` boxes (then `is_complete` is false).
+  /// Some environment of `me` in which `condition` holds and all filters pass. Gives up after `budget` boxes (then
+  /// `is_complete` is false).
   std::optional<Box> find(const std::function<StridedInterval(const Box&)>& condition, Formula::Mask depends,
-                          std::optional<std::int64_t> me, std::int64_t budget, bool& is_complete,
-                          const Reduction* sender_of = nullptr, bool is_pull = false) const;
+                          std::int64_t me, std::int64_t budget, bool& is_complete) const;
+  /// The same for the condition that `ranks` is no rank of the group.
+  std::optional<Box> find_outside(const Expr& ranks, std::int64_t me, std::int64_t budget, bool& is_complete) const;
 
  private:
   struct Search;

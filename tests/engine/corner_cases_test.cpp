@@ -1,5 +1,6 @@
 // Plans at the corners of the language, each against the reference interpreter: what either says or leaves in memory,
 // the other does too.
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "random_plan.hpp"
@@ -15,6 +16,7 @@ RandomPlan plan_of(int ranks, std::vector<RandomReduction> reductions, std::vect
   out.buffers = {{"A", "f64", {8}, {}, "", false, false},
                  {"B", "f64", {8}, {}, "", false, false},
                  {"index", "i64", {12}, {}, R"("time": "fixed")", true, false},
+                 {"map", "i64", {40}, {}, R"("time": "fixed", "scope": "uniform")", true, true},
                  {"C", "f64", {6, 4}, {}, "", false, false},
                  {"D", "f64", {6, 4}, {}, "", false, false},
                  {"M", "f64", {4, 2, 3}, {}, "", false, false},
@@ -136,6 +138,48 @@ TEST_CASE("corners of the language agree with the reference interpreter") {
     fails(passed("B[k % 9]", {"k in range(160)", "k % 3 != 1"}));
     fails(passed("B[8 / (k - 90)]", {"k in range(160)", "k % 7 != 1"}));
     fails(moved("A[k % 8]", "k % 4", "B[k % 8] * k", "k / 20", {"k in range(60)"}));
+  }
+  SECTION("contents that all ranks know") {
+    const auto moved = [&](const char* to, const char* from, std::vector<std::string> clauses,
+                           const char* value = "B[k % 8] * k", const char* place = "A[k % 8]") {
+      RandomPlan plan = plan_of(3, {{place, to, "axpy", value, from}}, std::move(clauses));
+      runs(plan);
+      std::swap(plan.statements[0].reductions[0].sender, plan.statements[0].reductions[0].receiver);
+      plan.statements[0].is_pull = true;
+      runs(plan);
+    };
+    moved("map[k] % size", "rank", {"k in range(40)"});
+    moved("map[k] % size", "k % size", {"k in range(40)"});
+    moved("map[k] % size", "(map[k] + map[39 - k]) % size", {"k in range(40)"});
+    moved("map[k] % size", "map[k] / 4", {"k in range(40)", "map[k] > 2"});
+    moved("map[k] - 3", "map[k] % size", {"k in range(40)", "map[k] >= 3", "map[k] < 6"});
+    moved("map[k] % size", "map[k] - 3", {"k in range(40)", "map[k] >= 3 && map[k] < 6"});
+    moved("(rank + 1) % size", "rank", {"k in range(40)", "map[k] % 2 == 1"});
+    moved("r", "map[k] % size", {"k in range(40)", "r in world"});
+    moved("map[k] % size", "r", {"r in world", "k in range(10 * r, 10 * r + 10)"});
+    moved("map[k] % size", "r", {"k in range(40)", "r in world", "map[39 - k] % 3 != r"});
+    moved("map[k] % size", "rank", {"k in range(40)", "k % 3 != 1", "map[k] % 5 != rank"});
+    moved("q % size", "map[q] % size", {"k in {39 ... 1}", "q = map[k]", "l in range(4)", "map[q + l] != 5"},
+          "B[q % 8] * l");
+    moved("map[k] % size", "rank", {"k in range(40)", "l in range(map[k])", "map[l] != 3"}, "B[l % 8]");
+    moved("map[k] % size", "k % size", {"k in {4, 1, 9, 12, 7, 3, 2, 30, 31, 32, 33}"});
+    moved("map[k] % size", "rank", {"k in map", "l in range(3)"}, "B[(k + l) % 8]");
+    moved("map[2 * k] % size", "rank", {"k in range(20)"}, "D[k % 6, :]", "C[k * 5 % 6, :]");
+    moved("map[2 * k] % size", "rank", {"k in range(20)", "map[k] != 3"}, "D[k % 6, k % 3::2]", "C[k % 6, k % 3::2]");
+    moved("map[k] % size", "rank", {"k in range(20)", "l in range(100)", "map[k] != 3"}, "B[l % 8] + k");
+    for (const bool is_pull : {false, true})
+      for (const auto& [to, from, clause] : std::vector<std::array<const char*, 3>>{
+               {"map[k] - 3", "rank", "map[k] >= 3"},
+               {"rank", "map[k] - 3", "map[k] >= 3"},
+               {"map[k] - 3", "k % size", "map[k] < 6"},
+               {"map[k] % size", "k % size", "8 / (map[k] - 3) > 2"},
+               {"map[k] % (map[k] - 3)", "k % size", "map[k] != 9"},
+               {"map[k] % (map[k] - 3)", "map[k] % size", "map[k] > 5 || map[k] < 3 || map[k] == 5"},
+               {"map[k + 1] % size", "k % size", "k > 3"}}) {
+        RandomPlan plan = plan_of(3, {{"A[k % 8]", to, "axpy", "B[k % 8] * k", from}}, {"k in range(40)", clause});
+        plan.statements[0].is_pull = is_pull;
+        fails(plan);
+      }
   }
   SECTION("blocks that are assigned, once and twice") {
     const auto assigned = [](const char* place, const char* value, const char* last) {
