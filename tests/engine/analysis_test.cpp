@@ -144,6 +144,27 @@ TEST_CASE("slices behind an index list are dimensions of its blocks") {
   CHECK(piece.tracks[0].base(2999) == 8 * (7 * idx[2999] + 1));
 }
 
+TEST_CASE("maps of homes that all ranks know are walked through, however many entries and ranks there are") {
+  const std::string maps = R"("old": {"type": "i32", "shape": [1000000], "scope": "uniform", "time": "fixed"},)"
+                           R"("new": {"type": "i32", "shape": [1000000], "scope": "uniform", "time": "fixed"},)";
+  const std::string arrays = R"("a": {"type": "f64", "shape": [1000000]}, "b": {"type": "f64", "shape": [1000000]})";
+  const Plan plan = plan_of(maps + arrays, "a[k]@(new[k]) <<= b[k]@(old[k]) where k in range(1000000), old[k] >= 0");
+  std::vector<std::int32_t> old(1'000'000, -1), home(1'000'000);
+  for (std::size_t k = 0; k < old.size(); ++k) {
+    home[k] = static_cast<std::int32_t>(k * k % 997);
+    if (k % 5 != 0) old[k] = static_cast<std::int32_t>(k / 1000);
+  }
+  Schedule s;
+  CHECK(seconds_of([&] { s = dry(plan, 9, 1000, {{"old", old}, {"new", home}}); }) < 10);
+  // Squares of 9000 ... 9999, but for the multiples of 5, modulo 997.
+  REQUIRE(s.statements[0].sends.size() > 400);
+  std::int64_t sent = 0;
+  for (const Message& m : s.statements[0].sends) sent += m.element_count;
+  for (const Message& m : s.statements[0].local_send) sent += m.element_count;
+  CHECK(sent == 800);
+  CHECK(s.statements[0].receives.size() > 500);
+}
+
 TEST_CASE("a filter that leaves out a residue class is solved by classes, in where-list order") {
   const Plan plan =
       plan_of(R"("a": {"type": "f64", "shape": [300000]}, "b": {"type": "f64", "shape": [300000]})",
