@@ -90,7 +90,7 @@ std::optional<OrderedEnvironments> in_order(const std::vector<Box>& boxes) {
   if (whole.positions[0].count != 1) return std::nullopt;
   OrderedEnvironments out;
   for (std::size_t n = 0; n < numbers; ++n) {
-    std::int64_t lowest = INT64_MAX, highest = 0;
+    std::int64_t lowest = INT64_MAX, highest = INT64_MIN;
     for (const Box& b : boxes) {
       if (!b.sets[n].is_known || !is_same_set(b.sets[n], whole.sets[n])) return std::nullopt;
       lowest = std::min(lowest, b.positions[n].first);

@@ -34,18 +34,39 @@ bool is_to_be_walked(const Formula& formula, const Box& box, Formula::Mask needs
   constexpr std::int64_t fewest = 8, most = std::int64_t{1} << 28;
   constexpr std::int64_t most_mixed = std::int64_t{1} << 16;  // where splits may decide some of what is undecided
   constexpr std::int64_t most_idle = 64;                      // environments that differ in what nothing waits for
-  Wide count = 1, idle = 1;
-  for (std::size_t n = 1; n < box.positions.size(); ++n) {
-    if (!box.sets[n].is_known) return false;
-    count = std::min<Wide>(count * box.positions[n].count, most + 1);
-    if (((needs >> n) & 1) == 0) idle = std::min<Wide>(idle * box.positions[n].count, most_idle + 1);
-  }
-  if (count < fewest || count > most || idle > most_idle) return false;
   const Formula::Mask open = Formula::open_mask(box);
   const auto hangs = [&](const Expr* e) { return hangs_on_contents(formula, *e, box, open); };
-  if (std::ranges::none_of(undecided, hangs) || (count > most_mixed && !std::ranges::all_of(undecided, hangs)))
-    return false;
+  bool do_sets_hang = false;
+  Wide count = 1, idle = 1, keys = 1;
+  for (const Clause& c : formula.knowing().statement->clauses) {
+    if (c.kind != ClauseKind::generator) continue;
+    const std::size_t n = static_cast<std::size_t>(c.variable) + 1;
+    if (!box.sets[n].is_known) {
+      if (!formula.is_ragged(c.set)) return false;
+      do_sets_hang = do_sets_hang || hangs(c.set.first.get()) || hangs(c.set.last.get());
+      keys = std::min<Wide>(keys * (Wide{box.sets[n].hull.hi} - box.sets[n].hull.lo + 1), INT64_MAX);
+      continue;
+    }
+    count = std::min<Wide>(count * box.positions[n].count, most + 1);
+    keys = std::min<Wide>(keys * box.positions[n].count, INT64_MAX);
+    if (((needs >> n) & 1) == 0) idle = std::min<Wide>(idle * box.positions[n].count, most_idle + 1);
+  }
+  if (count < fewest || count > most || idle > most_idle || keys >= INT64_MAX) return false;
+  if (!do_sets_hang && std::ranges::none_of(undecided, hangs)) return false;
+  if (count > most_mixed && !std::ranges::all_of(undecided, hangs)) return false;
   return box.positions[0].count == 1 || !is_evaluator_named(formula, ranks);
+}
+
+Box with_all_sets(const Formula& formula, Box box) {
+  for (const Clause& c : formula.knowing().statement->clauses) {
+    if (c.kind != ClauseKind::generator) continue;
+    const std::size_t n = static_cast<std::size_t>(c.variable) + 1;
+    if (box.sets[n].is_known) continue;
+    const StridedInterval hull = box.sets[n].hull;
+    box.sets[n] = every_value;
+    box.positions[n] = {hull.lo, 1, hull.hi - hull.lo + 1};
+  }
+  return box;
 }
 
 BoxWalker::BoxWalker(const Formula& formula)
@@ -54,22 +75,25 @@ BoxWalker::BoxWalker(const Formula& formula)
   walk_.want_positions();
 }
 
-std::optional<Box> BoxWalker::walk(const Box& box, const std::function<void(Block&)>& f) {
+BoxWalker::Outcome BoxWalker::walk(const Box& box, const std::function<void(Block&)>& f) {
+  constexpr std::int64_t most_repeated = 256;  // by sets that are not known
   state_.rank = Formula::value_at(box, 0, box.positions[0].first);
+  Wide most_steps = most_repeated * (std::ssize(s_.clauses) + 1);
+  for (std::size_t n = 1; n < box.positions.size(); ++n)
+    if (box.sets[n].is_known) most_steps *= box.positions[n].count;
   try {
-    walk_.each(f, &box);
+    return {walk_.each(box, static_cast<std::int64_t>(most_steps), f) ? End::whole : End::early};
   } catch (const WalkFault& fault) {
-    Box out = box;
+    Box part = box;
     int bound_count = 0;
     for (const Clause& c : s_.clauses) {
       if (c.kind == ClauseKind::filter) continue;
       if (bound_count++ == fault.bound_count) break;
       const auto v = static_cast<std::size_t>(c.variable);
-      if (c.kind == ClauseKind::generator) out.positions[v + 1] = {fault.positions[v], 1, 1};
+      if (c.kind == ClauseKind::generator) part.positions[v + 1] = {fault.positions[v], 1, 1};
     }
-    return out;
+    return {End::faulty, std::move(part)};
   }
-  return std::nullopt;
 }
 
 const Column& BoxWalker::values(ColumnProgram& program, const Block& block) {

@@ -110,6 +110,11 @@ Formula::Mask Formula::mask_of_set(const Set& s) const {
   return mask;
 }
 
+bool Formula::is_ragged(const Set& s) const {
+  const bool is_by_ones = !s.step || (s.step->kind == ExprKind::constant && s.step->value.as_integer() == 1);
+  return s.kind == Set::Kind::range && is_by_ones && (mask_of_set(s) & ~Mask{1}) != 0;
+}
+
 Formula::Mask Formula::open_mask(const Box& box) {
   Mask mask = 0;
   for (std::size_t n = 0; n < box.positions.size(); ++n)

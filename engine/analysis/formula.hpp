@@ -29,6 +29,9 @@ struct BoxSet {
   StridedInterval hull;  ///< of the values, also when the set is not known
 };
 
+/// Of generators whose sets differ from environment to environment: the position is the value.
+inline const BoxSet every_value{true, 0, 1, INT64_MAX, nullptr, StridedInterval::unknown()};
+
 /// A set of environments of one evaluating rank or of several: for the evaluator (number 0) and each where-bound
 /// variable (number v + 1) its positions. Bindings have no positions; they follow.
 struct Box {
@@ -67,6 +70,8 @@ class Formula {
   /// no zero divisor, overflow or element outside a buffer. False where that does not show.
   bool is_safe(const Expr& e, const Box& box) const;
   bool is_safe(const Set& s, const Box& box) const;
+  /// Whether it is a range by ones whose bounds hang on where-bound variables.
+  bool is_ragged(const Set& s) const;
   /// The variables with more than one position.
   static Mask open_mask(const Box& box);
 

@@ -16,7 +16,7 @@ constexpr std::int64_t most_boxes = std::int64_t{1} << 24;
 constexpr std::size_t most_solutions = std::size_t{1} << 21;
 constexpr int most_narrowing_rounds = 4;
 constexpr std::int64_t most_directions = 8;
-constexpr std::int64_t environments_a_step = 512;  // that a walk passes in about the time of a step of the solver
+constexpr std::int64_t walk_steps_a_box = 512;  // that take about as long as a look at a box
 
 /// `rank`, as an expression to narrow against.
 const Expr evaluator = [] {
@@ -35,25 +35,29 @@ class WalkedSolutions {
   /// `me` is the rank that decides, or the other one. Solutions go to `add`.
   WalkedSolutions(const Formula& formula, const Expr& decider, const Expr& other, std::int64_t me, bool i_decide,
                   const AddSolution& add)
-      : walker_(formula),
+      : formula_(formula),
+        walker_(formula),
         deciders_(walker_.program(decider)),
         others_(walker_.program(other)),
         me_(me),
         i_decide_(i_decide),
         add_(add) {}
 
-  /// See BoxWalker::walk; nothing is added where something is wrong.
-  std::optional<Box> find(const Box& box) {
+  /// Adds those of the box, if its walk does not end before.
+  BoxWalker::Outcome find(const Box& box) {
     keys_.clear();
-    if (auto wrong = walker_.walk(box, [&](Block& block) { take(box, block); })) return wrong;
+    const Box whole = with_all_sets(formula_, box);
+    BoxWalker::Outcome out = walker_.walk(box, [&](Block& block) { take(whole, block); });
+    if (out.end != BoxWalker::End::whole) return out;
     for (auto& [peer, keys] : keys_) {
-      Box part = box;
+      Box part = whole;
       if (!i_decide_) part.positions[0] = {peer, 1, 1};
       restrict_to(part, std::move(keys));
       add_(peer, part);
     }
-    return std::nullopt;
+    return out;
   }
+  std::int64_t steps() const { return walker_.steps(); }
 
  private:
   void take(const Box& box, Block& block) {
@@ -73,6 +77,7 @@ class WalkedSolutions {
     }
   }
 
+  const Formula& formula_;
   BoxWalker walker_;
   ColumnProgram deciders_, others_;
   std::int64_t me_;
@@ -92,7 +97,7 @@ struct Solver::Search {
   std::function<bool(const Box&, Formula::Mask&)> examine;     ///< false: empty; adds what is undecided
   std::function<bool(const Box&)> emit;                        ///< false: stop
   std::vector<const Expr*> ranks;                              ///< that are looked at besides the where-list
-  std::function<std::optional<Box>(const Box&)> walk_through;  ///< instead of a split, if any; see BoxWalker::walk
+  std::function<BoxWalker::Outcome(const Box&)> walk_through;  ///< instead of a split, if any
   std::int64_t budget = most_boxes;
   bool is_stopped = false, is_exhausted = false;
   std::vector<const Expr*> undecided;  ///< what makes the box that is looked at be split
@@ -135,6 +140,11 @@ struct Solver::Search {
       std::vector<ScalarValue> variables(s.variables.size());
       formula.values_at(box, {}, state, variables);
       const SetValues values(c.set, {.state = &state, .variables = variables.data()}, c.span);
+      if (formula.is_ragged(c.set)) {
+        set = every_value;
+        box.positions[n] = {values.first(), 1, values.count()};
+        return values.count() > 0;
+      }
       set.is_known = true;
       set.first = values.first();
       set.step = values.step();
@@ -219,12 +229,10 @@ struct Solver::Search {
       return;
     }
     if (walk_through && is_to_be_walked(formula, box, needs, undecided, ranks)) {
-      budget -= environment_count(box, INT64_MAX) / environments_a_step;
-      const auto wrong = walk_through(box);
-      if (!wrong) return;
+      BoxWalker::Outcome outcome = walk_through(box);
+      if (outcome.end == BoxWalker::End::whole) return;
       walk_through = nullptr;
-      run(*wrong);  // where it is met and told
-      if (is_stopped) return;
+      if (outcome.faulty) return run_faulty(std::move(*outcome.faulty));
     }
     const std::size_t n = choose(box, needs);
     const Progression whole = box.positions[n];
@@ -241,6 +249,12 @@ struct Solver::Search {
     const std::int64_t lower = whole.count / 2;
     run_part(0, 1, lower);
     run_part(lower, 1, whole.count - lower);
+  }
+
+  /// A box in which something is wrong, which is met and told, or found, here.
+  void run_faulty(Box box) {
+    run(std::move(box));
+    if (!is_stopped) throw InternalError("KP-I013", fmt::format("statement {}: a fault is not met twice", s.name));
   }
 
   /// How many residue classes of a number decide more than halves of it would: x % m is one value in each where x grows
@@ -349,7 +363,9 @@ std::vector<Solution> Solver::solve(const Question& q) const {
   search.ranks = {&decider, &other};
   search.walk_through = [&](const Box& box) {
     if (!walked) walked.emplace(formula_, decider, other, q.me, i_decide, add);
-    return walked->find(box);
+    BoxWalker::Outcome outcome = walked->find(box);
+    search.budget -= walked->steps() / walk_steps_a_box;
+    return outcome;
   };
   search.run(search.start(i_decide ? std::optional(q.me) : std::nullopt));
   if (search.is_exhausted)
@@ -410,11 +426,13 @@ std::optional<Box> Solver::find_outside(const Expr& ranks, std::int64_t me, std:
   search.walk_through = [&](const Box& whole) {
     BoxWalker walker(formula_);
     ColumnProgram program = walker.program(ranks);
-    return walker.walk(whole, [&](Block& block) {
+    auto outcome = walker.walk(whole, [&](Block& block) {
       const Column& values = walker.values(program, block);
       for (std::size_t row = 0; row < block.count; ++row)
         if (values[row] < 0 || values[row] >= size) throw BlockFault{{}, row};
     });
+    search.budget -= walker.steps() / walk_steps_a_box;
+    return outcome;
   };
   return search.first(me, budget, is_complete);
 }

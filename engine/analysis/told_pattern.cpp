@@ -197,8 +197,7 @@ class ToldHalf {
   std::optional<Box> hull(const NoticeLayout& layout, const Piece& piece) const {
     Box box;
     box.positions.resize(s_.variables.size() + 1);
-    box.sets.resize(s_.variables.size() + 1);
-    for (BoxSet& set : box.sets) set = {true, 0, 1, INT64_MAX, nullptr, StridedInterval::single(0)};
+    box.sets.assign(s_.variables.size() + 1, every_value);
     for (std::size_t w = 0; w < layout.words.size(); ++w) {
       const auto v = static_cast<std::size_t>(layout.words[w].variable);
       if (!is_integer(s_.variables[v].type)) return std::nullopt;

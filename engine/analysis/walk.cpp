@@ -30,12 +30,33 @@ Walk::Walk(const Statement& s, const RankState& state) : s_(s), columns_(s, stat
   }
 }
 
-void Walk::each(const std::function<void(Block&)>& f, const Box* box) {
+bool Walk::each(const Box& box, std::int64_t most_steps, const std::function<void(Block&)>& f) {
+  try {
+    run(f, &box, most_steps);
+  } catch (const TooLong&) {
+    return false;
+  }
+  return true;
+}
+
+void Walk::run(const std::function<void(Block&)>& f, const Box* box, std::int64_t most_steps) {
   steps_ = 0;
+  most_steps_ = most_steps;
   f_ = &f;
   box_ = box;
   start_.count = 1;
   expand(0, start_);
+}
+
+void Walk::spend(const Clause& clause, std::size_t steps) {
+  steps_ += static_cast<std::int64_t>(steps);
+  if (steps_ <= most_steps_) return;
+  if (box_) throw TooLong{};
+  throw BlockFault{
+      {"KP-P051",
+       fmt::format("the where-list takes more than {} steps; narrow its sets instead of filtering them", most_steps_),
+       clause.span},
+      0};
 }
 
 void Walk::fail(const BlockFault& fault, std::size_t clause, const Block& block) {
@@ -73,14 +94,7 @@ void Walk::expand(std::size_t clause, Block& block) {
   try {
     for (; clause < stages_.size() && block.count > 0; ++clause) {
       Stage& stage = stages_[clause];
-      steps_ += static_cast<std::int64_t>(block.count);
-      if (steps_ > largest_step_count)
-        throw BlockFault{
-            {"KP-P051",
-             fmt::format("the where-list takes more than {} steps; narrow its sets instead of filtering them",
-                         largest_step_count),
-             stage.clause.span},
-            0};
+      spend(stage.clause, block.count);
       if (stage.clause.kind == ClauseKind::generator) return generate(clause, block);
       if (stage.clause.kind == ClauseKind::binding) {
         bind(stage, block);
@@ -89,6 +103,7 @@ void Walk::expand(std::size_t clause, Block& block) {
         keep_rows(stage.bound, keep_, block);
       }
     }
+    if (block.count > 0 && box_) spend(s_.clauses.back(), block.count);
     if (block.count > 0) (*f_)(block);
   } catch (const BlockFault& fault) {
     fail(fault, clause, block);
@@ -132,13 +147,14 @@ void Walk::repeat(const Stage& stage, const Block& block, std::size_t row, std::
 void Walk::generate(std::size_t clause, const Block& block) {
   Stage& stage = stages_[clause];
   const auto v = static_cast<std::size_t>(stage.clause.variable);
-  for (std::size_t k = 0; k < stage.programs.size() && !box_; ++k)
+  const bool is_boxed = box_ && box_->sets[v + 1].is_known;
+  for (std::size_t k = 0; k < stage.programs.size() && !is_boxed; ++k)
     columns_.run(stage.programs[k], block, room_in(stage.limits[k], block.count));
   Block& next = stage.made;
   next.count = 0;
   for (std::size_t row = 0; row < block.count; ++row) {
-    const std::optional<SetValues> set = box_ ? std::nullopt : std::optional(set_at(stage, block, row));
-    const Progression part = box_ ? box_->positions[v + 1] : Progression{0, 1, set->count()};
+    const std::optional<SetValues> set = is_boxed ? std::nullopt : std::optional(set_at(stage, block, row));
+    const Progression part = is_boxed ? box_->positions[v + 1] : Progression{box_ ? set->first() : 0, 1, set->count()};
     for (std::int64_t first = 0; first < part.count;) {
       const std::int64_t room = static_cast<std::int64_t>(Block::most_rows - next.count),
                          count = std::min(part.count - first, room);
@@ -146,7 +162,7 @@ void Walk::generate(std::size_t clause, const Block& block) {
       repeat(stage, block, row, rows, next);
       std::int64_t* const words = room_in(next.words[v], next.count + rows) + next.count;
       if (set) set->write(first, count, words);
-      for (std::int64_t k = 0; k < count && box_; ++k) words[k] = Formula::value_at(*box_, v + 1, part[first + k]);
+      for (std::int64_t k = 0; k < count && is_boxed; ++k) words[k] = Formula::value_at(*box_, v + 1, part[first + k]);
       if (wants_positions_) {
         std::int64_t* const positions = room_in(next.positions[v], next.count + rows) + next.count;
         for (std::int64_t k = 0; k < count; ++k) positions[k] = part[first + k];

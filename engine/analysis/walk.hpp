@@ -23,10 +23,14 @@ class Walk {
   /// Both must live as long; `state` may have got other values at each walk.
   Walk(const Statement& s, const RankState& state);
 
-  /// Calls f(block) for blocks of environments that pass the filters, in order; f may change the block. Of a box, whose
-  /// generators all have known sets, only its environments are met; the box's evaluators are not looked at. Throws
+  /// Calls f(block) for blocks of environments that pass the filters, in order; f may change the block. Throws
   /// WalkFault, also for BlockFaults that f throws.
-  void each(const std::function<void(Block&)>& f, const Box* box = nullptr);
+  void each(const std::function<void(Block&)>& f) { run(f, nullptr, largest_step_count); }
+  /// The same for the environments of a box, whose evaluators are not looked at. Of generators whose sets it does not
+  /// know all values are met; they are positions, too. False where that would take more than so many steps: values
+  /// taken, filters tried, environments passed to f.
+  bool each(const Box& box, std::int64_t most_steps, const std::function<void(Block&)>& f);
+  std::int64_t steps() const { return steps_; }
 
   /// Blocks have positions of generators from now on.
   void want_positions() { wants_positions_ = true; }
@@ -54,6 +58,10 @@ class Walk {
     Block made;                           ///< by a generator
   };
 
+  struct TooLong {};
+
+  void run(const std::function<void(Block&)>& f, const Box* box, std::int64_t most_steps);
+  void spend(const Clause& clause, std::size_t steps);
   void expand(std::size_t clause, Block& block);
   void bind(Stage& stage, Block& block);
   void generate(std::size_t clause, const Block& block);
@@ -69,7 +77,7 @@ class Walk {
   bool wants_positions_ = false;
   Block start_;
   Column keep_;
-  std::int64_t steps_ = 0;
+  std::int64_t steps_ = 0, most_steps_ = 0;
   const std::function<void(Block&)>* f_ = nullptr;  ///< of this walk
   const Box* box_ = nullptr;
 };

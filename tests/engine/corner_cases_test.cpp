@@ -181,6 +181,47 @@ TEST_CASE("corners of the language agree with the reference interpreter") {
         fails(plan);
       }
   }
+  SECTION("ranges between contents") {
+    const auto moved = [&](const char* to, const char* from, std::vector<std::string> clauses,
+                           const char* value = "B[l % 8] * l", const char* place = "A[(l + k) % 8]") {
+      RandomPlan plan = plan_of(3, {{place, to, "axpy", value, from}}, std::move(clauses));
+      for (const bool is_pull : {false, true}) {
+        plan.statements[0].is_pull = is_pull;
+        runs(plan);
+        // Two reductions meet in one place: the order of environments matters between them.
+        RandomPlan both = plan;
+        both.statements[0].reductions.push_back({"A[l % 8]", to, "prod", "B[k % 8] + 0.5", from});
+        runs(both);
+        std::swap(plan.statements[0].reductions[0].sender, plan.statements[0].reductions[0].receiver);
+      }
+    };
+    for (const std::string list : {"map", "index"}) {
+      const auto range = [&](const char* k, const char* next) {
+        return "l in range(" + list + "[" + k + "], " + list + "[" + next + "])";
+      };
+      moved("(r + 1) % size", "r", {"r = rank", "k in range(11)", range("k", "k + 1")});
+      moved("(r + 1) % size", "r", {"r = rank", "k in range(11)", range("k", "k + 1"), "l % 3 != 1"});
+      moved("(r + 1) % size", "r", {"r = rank", "k in range(11)", range("k", "k + 1"), "index[l] % 3 != 1"});
+      moved("(r + 1) % size", "r", {"r = rank", "q in range(11)", "k = q / 2", range("q", "11 - q"), "j in range(l)"},
+            "B[j % 8] * l");
+      moved("(r + 1) % size", "r", {"r = rank", "k in range(11)", "l in {" + list + "[k] ... 9}"});
+      moved("(r + 1) % size", "r", {"r = rank", "k in range(11)", "l in range(" + list + "[k], 30, 2)"});
+      moved("(r + 1) % size", "r", {"r = rank", "k in range(11)", "l in range(5 - " + list + "[k], 5)"},
+            "B[(l + 8) % 8] * l", "A[(l + k + 8) % 8]");
+      moved("(r + 1) % size", "r", {"r = rank", "k in range(0)", range("k", "k + 1")});
+    }
+    moved("map[k] % size", "map[k + 1] % size", {"k in range(11)", "l in range(map[k], map[k + 1])"});
+    moved("map[l] % size", "(k + l) % size", {"k in range(11)", "l in range(map[k], map[k + 1])"});
+    moved("k % size", "(k + l) % size", {"k in range(30)", "l in range(map[k], map[k + 1])", "map[l] < 8 || k == l"});
+    moved("(r + 1) % size", "r", {"r in world", "k in range(11)", "l in range(map[k], map[k] + 400)"}, "B[l % 8] * k");
+    moved("(r + 1) % size", "r", {"r in world", "k in range(11)", "l in range(k, 11)"}, "D[l % 6, k % 4]");
+    for (const auto& [to, clause] :
+         std::vector<std::array<const char*, 2>>{{"(r + 1) % size", "l in range(map[k], 8 / (map[k] - 3))"},
+                                                 {"(r + 1) % size", "l in range(map[4 * k], map[4 * k] + 1)"},
+                                                 {"map[l] - 2", "l in range(map[k], map[k + 1])"},
+                                                 {"map[5 * l] % size", "l in range(map[k], map[k + 1])"}})
+      fails(plan_of(3, {{"A[l % 8]", to, "axpy", "B[l % 8]", "r"}}, {"r in world", "k in range(11)", clause}));
+  }
   SECTION("blocks that are assigned, once and twice") {
     const auto assigned = [](const char* place, const char* value, const char* last) {
       return plan_of(3, {{place, "(rank + 1) % size", "assign", value, "rank"}}, {std::string("k in ") + last});
@@ -277,7 +318,7 @@ TEST_CASE("too many environments to put in order are an error, not the end of th
     kplan::transport::run_local(2, [&](std::shared_ptr<kplan::transport::Transport> transport) {
       kplan::ReferenceRank rank{
           {kplan::ScalarValue::real(1.5), kplan::ScalarValue::integer(1), kplan::ScalarValue::integer(1)}, {}};
-      for (const std::size_t bytes : {64u, 64u, 96u}) rank.buffers.emplace_back(bytes);
+      for (const std::size_t bytes : {64u, 64u, 96u, 320u}) rank.buffers.emplace_back(bytes);
       run_engine(transport, kplan::Plan::parse(plan.to_json()), rank, 1);
     });
   } catch (const kplan::Error& e) {
