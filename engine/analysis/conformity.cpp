@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/analysis/affine_reference.hpp"
+#include "engine/analysis/box_columns.hpp"
 #include "engine/analysis/box_order.hpp"
 #include "engine/analysis/expressions.hpp"
 
@@ -64,14 +65,41 @@ void Conformity::check(const Reduction& r, const Expr& place, const Box& box, st
     if (count) counts.push_back(*count);
   }
   if (place_count && counts.size() == values.size()) return conform_all(r, *place_count, counts, box);
-  // No closed form: environment by environment.
   pieces_.spend(box, most_listed);
+  if (conform_in_columns(place, values, value_layouts, box)) return;
+  // Environment by environment.
   each_environment(box, [&](const std::vector<std::int64_t>& indices) {
     const EvaluationContext context = pieces_.context_at(box, indices);
     counts.clear();
     for (const Expr* e : values)
       counts.push_back(element_count_at(value_layouts[static_cast<std::size_t>(e->id)], *e, context));
     conform_all(r, element_count_at(place_layout, place, context), counts, single(box, indices));
+    return true;
+  });
+}
+
+/// Whether all environments of the box are found to be well. False also where that cannot be seen so.
+bool Conformity::conform_in_columns(const Expr& place, const std::vector<const Expr*>& values,
+                                    const std::vector<Layout>& value_layouts, const Box& box) const {
+  std::vector<TrackSource> sources{{.kind = TrackSource::Kind::count, .counted = {&place}}};
+  for (const Expr* e : values) {
+    const auto buffer = static_cast<std::size_t>(e->id);
+    if (value_layouts[buffer].shape != bound_.state.layouts[buffer].shape) return false;
+    sources.push_back({.kind = TrackSource::Kind::count, .counted = {e}});
+  }
+  std::vector<Piece> counts;
+  if (!BoxColumns(bound_, s_, sources).list(box, counts)) return false;
+  return std::ranges::all_of(counts, [&](const Piece& piece) {
+    for (std::int64_t o = 0; o < piece.list_length; ++o) {
+      const std::int64_t wanted = piece.tracks[0].base(o);
+      std::int64_t found = 1;
+      for (std::size_t t = 1; t < piece.tracks.size(); ++t) {
+        const std::int64_t count = piece.tracks[t].base(o);
+        if (count != 1 && count != wanted) return false;
+        if (count != 1) found = count;
+      }
+      if (found != wanted) return false;
+    }
     return true;
   });
 }

@@ -26,6 +26,8 @@ class Conformity {
 
  private:
   const std::vector<Layout>& layouts_at(std::int64_t rank);
+  bool conform_in_columns(const Expr& place, const std::vector<const Expr*>& values,
+                          const std::vector<Layout>& value_layouts, const Box& box) const;
 
   const BoundPlan& bound_;
   const Statement& s_;
