@@ -25,8 +25,6 @@ const Expr evaluator = [] {
   return e;
 }();
 
-}  // namespace
-
 using AddSolution = std::function<void(std::int64_t peer, const Box& box)>;
 
 /// The solutions in a box by a walk.
@@ -85,6 +83,8 @@ class WalkedSolutions {
   const AddSolution& add_;
   std::map<std::int64_t, std::vector<std::uint64_t>> keys_;  ///< by peer
 };
+
+}  // namespace
 
 /// One search: depth first, the lower half of the first needed variable before the upper, or one residue class of it
 /// after the other.
