@@ -117,4 +117,30 @@ void walk_runs(const Piece& piece, const Track& track, std::int64_t element_byte
   walk_outer(piece, track, piece.counts.size() - 1, [&](std::int64_t position) { return f(position, run); });
 }
 
+/// Calls f(positions), one for each track, for every element in order; stops early when f returns false. Positions
+/// wrap.
+template <class F>
+void each_entry(const Piece& piece, const F& f) {
+  std::vector<std::int64_t> at(piece.counts.size(), 0), positions(piece.tracks.size());
+  const std::int64_t block = piece.block_elements();
+  const auto move_on = [&](std::size_t d, std::int64_t steps) {
+    for (std::size_t t = 0; t < positions.size(); ++t)
+      positions[t] = static_cast<std::int64_t>(static_cast<std::uint64_t>(positions[t]) +
+                                               static_cast<std::uint64_t>(piece.tracks[t].strides[d]) *
+                                                   static_cast<std::uint64_t>(steps));
+  };
+  for (std::int64_t o = 0; o < piece.list_length; ++o) {
+    for (std::size_t t = 0; t < positions.size(); ++t) positions[t] = piece.tracks[t].base(o);
+    for (std::int64_t k = 0; k < block; ++k) {
+      if (!f(positions)) return;
+      for (std::size_t d = at.size(); d-- > 0;) {
+        move_on(d, 1);
+        if (++at[d] < piece.counts[d]) break;
+        move_on(d, -piece.counts[d]);
+        at[d] = 0;
+      }
+    }
+  }
+}
+
 }  // namespace kplan

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "engine/analysis/affine_reference.hpp"
 #include "engine/analysis/box_columns.hpp"
@@ -104,28 +103,16 @@ bool Conformity::conform_in_columns(const Expr& place, const std::vector<const E
   });
 }
 
-std::uint64_t Conformity::digest(const Reduction& r, const std::vector<Box>& boxes,
-                                 const std::vector<const Expr*>& counted) {
-  std::set<int> used;
-  visit(s_.is_pull ? *r.value : *r.place, [&](const Expr& e) {
-    if (e.kind == ExprKind::variable) used.insert(e.id);
-  });
-  std::map<std::vector<std::int64_t>, std::uint64_t> in_order;
-  for (const Box& box : boxes) {
-    pieces_.spend(box, most_sorted);
-    each_environment(box, [&](const std::vector<std::int64_t>& indices) {
-      const EvaluationContext context = pieces_.context_at(box, indices);
-      std::vector<std::int64_t> key;
-      for (std::size_t n = 0; n < indices.size(); ++n) key.push_back(box.positions[n][indices[n]]);
-      auto h = static_cast<std::uint64_t>(element_count_at(counted, context));
-      for (const int v : used) h = mixed(mixed(h, context.variables[v].bits[0]), context.variables[v].bits[1]);
-      in_order[std::move(key)] = h;
+std::uint64_t Conformity::digest(const std::vector<Box>& boxes, const std::vector<TrackSource>& told) {
+  for (const Box& box : boxes) pieces_.spend(box, most_listed);
+  std::uint64_t environments = 0, out = 0;
+  for (const Piece& piece : pieces_.pieces_of(boxes, told))
+    each_entry(piece, [&](const std::vector<std::int64_t>& words) {
+      for (const std::int64_t w : words) out = mixed(out, static_cast<std::uint64_t>(w));
+      ++environments;
       return true;
     });
-  }
-  std::uint64_t out = in_order.size();
-  for (const auto& [key, h] : in_order) out = mixed(out, h);
-  return out;
+  return mixed(out, environments);
 }
 
 }  // namespace kplan

@@ -89,7 +89,7 @@ void PatternFinder::add_reduction(std::size_t k, bool as_sender, std::map<std::i
       for (const Box& box : boxes) conformity_.check(r, *places_[k], box, peer);
     Segment segment;
     segment.reduction = static_cast<int>(k);
-    if (compares_ends_) segment.digest = conformity_.digest(r, boxes, counted(k, as_sender));
+    if (compares_ends_) segment.digest = conformity_.digest(boxes, told_sources(k, as_sender));
     segment.pieces = pieces_.pieces_of(std::move(boxes), sources);
     for (const Piece& p : segment.pieces) segment.element_count += p.element_count();
     limit_segment(segment, r, box_of(peer));
@@ -97,12 +97,17 @@ void PatternFinder::add_reduction(std::size_t k, bool as_sender, std::map<std::i
   }
 }
 
-std::vector<TrackSource> PatternFinder::notice_sources(std::size_t k) const {
+std::vector<TrackSource> PatternFinder::told_sources(std::size_t k, bool as_sender) const {
   std::vector<TrackSource> out;
   for (const int v : told_variables(s_, s_.reductions[k]))
     for (int w = 0; w < word_count(s_.variables[static_cast<std::size_t>(v)].type); ++w)
       out.push_back({.kind = TrackSource::Kind::word, .number = v, .word = w, .counted = {}});
-  out.push_back({.kind = TrackSource::Kind::count, .counted = counted(k, !s_.is_pull)});
+  out.push_back({.kind = TrackSource::Kind::count, .counted = counted(k, as_sender)});
+  return out;
+}
+
+std::vector<TrackSource> PatternFinder::notice_sources(std::size_t k) const {
+  std::vector<TrackSource> out = told_sources(k, !s_.is_pull);
   if (tells_positions(s_))
     for (const int v : generators_of(s_))
       out.push_back({.kind = TrackSource::Kind::position, .number = v + 1, .counted = {}});

@@ -40,6 +40,8 @@ class PatternFinder {
   OwnHalf enumerated_half();
   void add_reduction(std::size_t k, bool as_sender, std::map<std::int64_t, Flow>& flows);
   std::vector<TrackSource> sources_of(std::size_t k, bool as_sender) const;
+  /// What the end that does not evaluate the where-list needs, and how many elements there are.
+  std::vector<TrackSource> told_sources(std::size_t k, bool as_sender) const;
   std::vector<TrackSource> notice_sources(std::size_t k) const;
   std::vector<const Expr*> counted(std::size_t k, bool as_sender) const;
   std::vector<std::int64_t> place_at(std::size_t k, const Box& box, const std::vector<std::int64_t>& indices);

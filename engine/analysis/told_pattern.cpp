@@ -33,27 +33,6 @@ struct NoticeLayout {
   }
 };
 
-/// Calls f(words of each track) for every environment of the piece.
-template <class F>
-void each_told(const Piece& piece, const F& f) {
-  std::vector<std::int64_t> at(piece.counts.size(), 0), words(piece.tracks.size());
-  const std::int64_t block = piece.block_elements();
-  for (std::int64_t o = 0; o < piece.list_length; ++o)
-    for (std::int64_t k = 0; k < block; ++k) {
-      for (std::size_t t = 0; t < piece.tracks.size(); ++t) {
-        auto word = static_cast<std::uint64_t>(piece.tracks[t].base(o));  // words wrap
-        for (std::size_t d = 0; d < at.size(); ++d)
-          word += static_cast<std::uint64_t>(piece.tracks[t].strides[d]) * static_cast<std::uint64_t>(at[d]);
-        words[t] = static_cast<std::int64_t>(word);
-      }
-      if (!f(words)) return;
-      for (std::size_t d = at.size(); d-- > 0;) {
-        if (++at[d] < piece.counts[d]) break;
-        at[d] = 0;
-      }
-    }
-}
-
 /// A statement whose where-bound variables are all free numbers.
 Statement with_free_variables(const Statement& s) {
   Statement out = s;
@@ -305,7 +284,7 @@ class ToldHalf {
     };
     bool is_well = true;
     try {
-      each_told(piece, [&](const std::vector<std::int64_t>& told) {
+      each_entry(piece, [&](const std::vector<std::int64_t>& told) {
         for (std::size_t w = 0; w < words.size(); ++w) (*words[w])[block.count] = told[w];
         counts[block.count] = told[layout.count_track];
         if (++block.count == Block::most_rows) is_well = take();
@@ -325,7 +304,7 @@ class ToldHalf {
 
   void add_listed(std::size_t k, const Piece& piece, std::int64_t peer, std::vector<Piece>& out) {
     const NoticeLayout layout(s_, s_.reductions[k]);
-    each_told(piece, [&](const std::vector<std::int64_t>& words) {
+    each_entry(piece, [&](const std::vector<std::int64_t>& words) {
       std::vector<std::vector<std::int64_t>> bases;
       try {
         bases = select_at(k, words);
@@ -374,7 +353,7 @@ std::vector<EnvironmentKey> ReceivedEnvironments::keys(std::int64_t sender, int 
     for (const Notice::Part& part : notice.parts) {
       if (notice.peer != sender || part.reduction != reduction) continue;
       for (const Piece& piece : part.environments)
-        each_told(piece, [&](const std::vector<std::int64_t>& words) {
+        each_entry(piece, [&](const std::vector<std::int64_t>& words) {
           out.push_back({{words.begin() + static_cast<std::ptrdiff_t>(layout.first_position), words.end()},
                          words[layout.count_track]});
           return true;
@@ -398,7 +377,7 @@ std::string ReceivedEnvironments::text_at(std::int64_t sender, int reduction, st
       for (const Notice::Part& part : notice.parts) {
         if (notice.peer != sender || part.reduction != reduction) continue;
         for (const Piece& piece : part.environments)
-          each_told(piece, [&](const std::vector<std::int64_t>& words) {
+          each_entry(piece, [&](const std::vector<std::int64_t>& words) {
             const auto selected = half.select_at(k, words);
             for (const std::int64_t byte : selected[0]) {
               if (byte != offset_bytes || is_found || occurrence-- > 0) continue;

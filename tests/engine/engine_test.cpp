@@ -220,6 +220,20 @@ TEST_CASE("a wrong claim of corresponding knowledge is an error that says who di
   }
 }
 
+TEST_CASE("claims of millions of elements are compared, too") {
+  const Plan plan =
+      Plan::parse(R"({"kplan": 1, "name": "p", "parameters": {"shift": {"type": "i64", "scope": "private"}},
+    "buffers": {"A": {"type": "i8", "shape": [6000000]}, "B": {"type": "i8", "shape": [6000000]}},
+    "statements": [{"name": "s", "knowledge": "corresponding",
+                    "communicate": "A[k]@(rank + 1) % size <<= B[k]@rank where k in {shift ... shift + 4999999}"}]})");
+  const auto messages = messages_on<PlanError>(2, [&](Engine& engine) {
+    engine.compile(plan, {{"shift", 7}});
+    engine.compile(plan, {{"shift", engine.rank()}});
+  });
+  for (const auto& m : messages)
+    CHECK_THAT(m, Catch::Contains("of the 5000000 elements") && Catch::Contains("[KP-A003]"));
+}
+
 TEST_CASE("a zero divisor in a value is an error after the run, and the engine goes on") {
   const Plan plan = Plan::parse(
       R"({"kplan": 1, "name": "p", "buffers": {"A": {"type": "i32", "shape": [4]}, "B": {"type": "i32", "shape": [4]}},
