@@ -23,7 +23,7 @@ struct TrackSource {
     element,   ///< bytes from a buffer's start, of every element that the reference names
     number,    ///< the evaluating rank (0), or where-bound variable number - 1
     word,      ///< one word of a where-bound variable's value, see word_of
-    position,  ///< where a generator's value stands in its set
+    position,  ///< where a generator's value stands in its set, see BoxSet
     count,     ///< how many elements an environment has
   };
   Kind kind = Kind::element;
