@@ -7,11 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "engine/failure.hpp"
 #include "engine/schedule/ends.hpp"
+#include "plans/hash.hpp"
 
 namespace kplan {
 namespace {
@@ -85,7 +83,7 @@ std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_
     if (!plan.buffers[b].is_uniform || !bound.state.contents[b]) continue;
     const std::size_t bytes = static_cast<std::size_t>(bound.state.layouts[b].extent) * plan.buffers[b].type.size_bytes;
     out.push_back({fmt::format("uniform buffer `{}`", plan.buffers[b].name),
-                   fmt::format("contents with the hash {:016x}", XXH3_64bits(bound.state.contents[b], bytes))});
+                   fmt::format("contents with the hash {:016x}", hash64({bound.state.contents[b], bytes}))});
   }
   return out;
 }

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "plans/hash.hpp"
 
 namespace kplan {
 namespace {
@@ -29,7 +28,7 @@ std::string PlanCache::key_of(const Plan& plan, const Values& values) {
       out.append(bytes, sizeof bytes);
       continue;
     }
-    const XXH128_hash_t hash = XXH3_128bits(value.bytes().data(), value.bytes().size());
+    const Hash128 hash = hash128(value.bytes());
     const std::uint64_t size = value.bytes().size();
     out += static_cast<char>(value.is_records() ? 15 : 16 + static_cast<int>(value.array_type()));
     out.append(reinterpret_cast<const char*>(&hash), sizeof hash);

@@ -8,7 +8,7 @@
 namespace kplan::jit {
 namespace {
 
-struct Header {
+struct ImageHeader {
   std::uint32_t magic = 0x31494b4b;  // KKI1
   std::uint32_t alignment, entry, calls, pointers, code_bytes;
 };
@@ -39,7 +39,7 @@ void append(std::vector<std::byte>& out, std::span<const T> what) {
 }  // namespace
 
 std::optional<CodeImage> CodeImage::read(std::span<const std::byte> bytes) {
-  Header header;
+  ImageHeader header;
   const std::uint32_t magic = header.magic;
   if (bytes.size() < sizeof header) return std::nullopt;
   std::memcpy(&header, bytes.data(), sizeof header);
@@ -67,14 +67,14 @@ std::optional<CodeImage> CodeImage::read(std::span<const std::byte> bytes) {
 
 std::vector<std::byte> CodeImage::write(std::span<const std::byte> code, std::uint32_t alignment, std::uint32_t entry,
                                         std::span<const Call> calls, std::span<const std::uint32_t> pointers) {
-  Header header;
+  ImageHeader header;
   header.alignment = alignment;
   header.entry = entry;
   header.calls = static_cast<std::uint32_t>(calls.size());
   header.pointers = static_cast<std::uint32_t>(pointers.size());
   header.code_bytes = static_cast<std::uint32_t>(code.size());
   std::vector<std::byte> out;
-  append(out, std::span<const Header>(&header, 1));
+  append(out, std::span<const ImageHeader>(&header, 1));
   append(out, calls);
   append(out, pointers);
   append(out, code);

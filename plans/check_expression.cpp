@@ -14,10 +14,6 @@
 namespace kplan {
 namespace {
 
-[[noreturn]] void fail(const char* code, const std::string& message, Span span) {
-  throw ExpressionFault{code, message, span};
-}
-
 ExprPtr share(Expr e) { return std::make_shared<const Expr>(std::move(e)); }
 
 std::optional<Scalar> scalar_named(std::string_view name) {

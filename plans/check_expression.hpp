@@ -27,6 +27,9 @@ struct ExpressionScope {
 
 /// A mistake in an expression's meaning; like SyntaxFault, the caller knows the text.
 using ExpressionFault = SyntaxFault;
+[[noreturn]] inline void fail(const char* code, const std::string& message, Span span) {
+  throw ExpressionFault{code, message, span};
+}
 
 /// The typed expression. Throws ExpressionFault.
 ExprPtr check_expression(const Expr& parsed, const ExpressionScope& scope);

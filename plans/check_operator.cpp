@@ -19,10 +19,6 @@ const std::vector<std::string>& builtin_operators() {
   return names;
 }
 
-[[noreturn]] void fail(const char* code, const std::string& message, Span span) {
-  throw ExpressionFault{code, message, span};
-}
-
 ExprPtr operand(ExprKind kind, const ElementType& type, int field, Span span) {
   Expr e;
   e.kind = kind;

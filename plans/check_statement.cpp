@@ -17,10 +17,6 @@ namespace {
 constexpr std::size_t most_variables = 32, most_reductions = 64, most_clauses = 64;
 constexpr std::int64_t most_written_out = 5'000;
 
-[[noreturn]] void fail(const char* code, const std::string& message, Span span) {
-  throw ExpressionFault{code, message, span};
-}
-
 class StatementChecker {
  public:
   StatementChecker(const PlanModel& plan, const StatementSource& source, std::size_t& operator_node_count)

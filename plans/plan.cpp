@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
+#include "plans/hash.hpp"
 #include "plans/json_document.hpp"
 #include "plans/json_reader.hpp"
 #include "plans/model.hpp"
@@ -13,8 +11,8 @@ namespace kplan {
 
 Plan::Plan(std::shared_ptr<const PlanModel> model) : model_(std::move(model)) {
   const std::string text = to_json();
-  const XXH128_hash_t h = XXH3_128bits(text.data(), text.size());
-  digest_ = fmt::format("{:016x}{:016x}", h.high64, h.low64);
+  const Hash128 h = hash128(std::as_bytes(std::span(text)));
+  digest_ = fmt::format("{:016x}{:016x}", h.high, h.low);
 }
 
 Plan Plan::parse(std::string_view json, std::string name) {

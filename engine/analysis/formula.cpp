@@ -27,11 +27,6 @@ std::optional<std::pair<std::int64_t, std::int64_t>> solve_congruence(Wide a, Wi
                    static_cast<std::int64_t>(period));
 }
 
-Wide floor_div(Wide a, Wide b) {
-  const Wide q = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
-}
-
 /// Keeps the indices k of the progression for which a + b * k is in `wanted`; false when none is.
 bool restrict_to(Progression& p, Wide a, Wide b, const StridedInterval& wanted) {
   if (b == 0) return wanted.lo <= a && a <= wanted.hi && (wanted.step <= 1 || (a - wanted.lo) % wanted.step == 0);

@@ -19,7 +19,7 @@ constexpr std::int64_t most_directions = 8;
 constexpr std::int64_t walk_steps_a_box = 512;  // that take about as long as a look at a box
 
 /// `rank`, as an expression to narrow against.
-const Expr evaluator = [] {
+const Expr evaluating_rank = [] {
   Expr e;
   e.kind = ExprKind::rank;
   return e;
@@ -332,7 +332,7 @@ std::vector<Solution> Solver::solve(const Question& q) const {
   std::vector<Solution> out;
   Search search(formula_);
   search.narrow_ranks = [&](Box& box) {
-    if (!formula_.narrow_equal(decider, evaluator, box)) return false;
+    if (!formula_.narrow_equal(decider, evaluating_rank, box)) return false;
     return i_decide || formula_.narrow(other, StridedInterval::single(q.me), box);
   };
   search.examine = [&](const Box& box, Formula::Mask& needs) {

@@ -20,11 +20,6 @@ StridedInterval make(Wide lo, Wide hi, std::int64_t step) {
 
 std::int64_t gcd(std::int64_t a, std::int64_t b) { return std::gcd(a, b); }
 
-Wide floor_div(Wide a, Wide b) {
-  const Wide q = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
-}
-
 StridedInterval truth(bool can_be_false, bool can_be_true) {
   return can_be_false && can_be_true ? StridedInterval{0, 1, 1} : StridedInterval::single(can_be_true ? 1 : 0);
 }

@@ -24,6 +24,12 @@ struct StridedInterval {
   bool operator==(const StridedInterval&) const = default;
 };
 
+/// The quotient rounded down; b is not 0.
+inline Wide floor_div(Wide a, Wide b) {
+  const Wide q = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
 StridedInterval add(const StridedInterval& a, const StridedInterval& b);
 StridedInterval negate(const StridedInterval& a);
 StridedInterval multiply(const StridedInterval& a, const StridedInterval& b);

@@ -18,9 +18,6 @@
 #include "jit/cache/cache_entry.hpp"
 #include "jit/cache/eviction.hpp"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 namespace kplan::jit {
 namespace {
 
@@ -38,11 +35,11 @@ struct EntryName {
 
 EntryName name_of(const CacheKey& key) {
   EntryName out;
-  const auto folder = static_cast<unsigned>(key.hash[0] >> 56);
+  const auto folder = static_cast<unsigned>(key.hash.high >> 56);
   std::snprintf(out.folder, sizeof out.folder, "%02x", folder);
   std::snprintf(out.path, sizeof out.path, "%02x/%014llx%016llx", folder,
-                static_cast<unsigned long long>(key.hash[0] & 0x00ff'ffff'ffff'ffff),
-                static_cast<unsigned long long>(key.hash[1]));
+                static_cast<unsigned long long>(key.hash.high & 0x00ff'ffff'ffff'ffff),
+                static_cast<unsigned long long>(key.hash.low));
   return out;
 }
 
@@ -68,10 +65,7 @@ bool read_all(int file, std::span<std::byte> bytes) {
 
 }  // namespace
 
-CacheKey::CacheKey(std::string key) : text(std::move(key)) {
-  const XXH128_hash_t h = XXH3_128bits(text.data(), text.size());
-  hash = {h.high64, h.low64};
-}
+CacheKey::CacheKey(std::string key) : text(std::move(key)), hash(hash128(std::as_bytes(std::span(text)))) {}
 
 DiskCache::DiskCache(std::string path, std::uint64_t most_bytes) : path_(std::move(path)), most_bytes_(most_bytes) {}
 
@@ -130,14 +124,14 @@ void DiskCache::Session::store(const CacheKey& key, std::span<const std::byte> i
   }
   const std::uint64_t share = most_bytes_ / folder_count;
   const std::uint64_t stores_per_eviction = std::clamp<std::uint64_t>(8 * share / large_folder_bytes, 1, 8);
-  if (key.hash[1] % stores_per_eviction == 0) evict(directory_.number(), name.folder, share);
+  if (key.hash.low % stores_per_eviction == 0) evict(directory_.number(), name.folder, share);
 }
 
 bool DiskCache::Session::lock(const CacheKey& key, short type) {
   struct flock range {};
   range.l_type = type;
   range.l_whence = SEEK_SET;
-  range.l_start = static_cast<off_t>(key.hash[0] >> 2);
+  range.l_start = static_cast<off_t>(key.hash.high >> 2);
   range.l_len = 1;
   return fcntl(locks_.number(), F_OFD_SETLK, &range) == 0 || (errno != EAGAIN && errno != EACCES);
 }

@@ -2,7 +2,6 @@
 // Code images on disk, by key. Every process of the user, on every machine that mounts the directory, may use it at the
 // same time; whatever goes wrong with it is a miss.
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "jit/cache/cache_directory.hpp"
+#include "plans/hash.hpp"
 
 namespace kplan::jit {
 
@@ -19,7 +19,7 @@ struct CacheKey {
   explicit CacheKey(std::string key);
 
   std::string text;
-  std::array<std::uint64_t, 2> hash{};
+  Hash128 hash;
 };
 
 class DiskCache {

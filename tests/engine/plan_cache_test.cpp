@@ -7,14 +7,12 @@
 #include <stdexcept>
 
 #include "kplan/kplan.hpp"
+#include "tests/engine/on_ranks.hpp"
 
 using namespace kplan;
+using tests::claim;
 
 namespace {
-
-void claim(bool holds, const std::string& what) {
-  if (!holds) throw std::runtime_error(what);
-}
 
 Plan shift(int offset) {
   return Plan::parse(fmt::format(

@@ -112,10 +112,10 @@ void Receiver::close() {
 }
 
 /// The program's handle.
-class End final : public ReceivingEnd {
+class ReceiverHandle final : public ReceivingEnd {
  public:
-  End(std::shared_ptr<World> world, Receiver& link) : world_(std::move(world)), link_(link) {}
-  ~End() override { link_.close(); }
+  ReceiverHandle(std::shared_ptr<World> world, Receiver& link) : world_(std::move(world)), link_(link) {}
+  ~ReceiverHandle() override { link_.close(); }
 
   const std::byte* arrived(std::uint64_t seq) override { return link_.arrived(seq); }
   void release(std::uint64_t seq) override { link_.release(seq); }
@@ -144,7 +144,7 @@ NewEnd receiving_end(const std::shared_ptr<World>& world, const ChannelSpec& spe
   Receiver& receiver = *link;
   const std::uint32_t number = world->links().add(std::move(link));
   receiver.set_number(number);
-  return {std::make_unique<End>(world, receiver), number};
+  return {std::make_unique<ReceiverHandle>(world, receiver), number};
 }
 
 }  // namespace kplan::transport::ofi_backend

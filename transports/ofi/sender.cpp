@@ -193,10 +193,10 @@ void Sender::close() {
 }
 
 /// The program's handle.
-class End final : public SendingEnd {
+class SenderHandle final : public SendingEnd {
  public:
-  End(std::shared_ptr<World> world, Sender& link) : world_(std::move(world)), link_(link) {}
-  ~End() override { link_.close(); }
+  SenderHandle(std::shared_ptr<World> world, Sender& link) : world_(std::move(world)), link_(link) {}
+  ~SenderHandle() override { link_.close(); }
 
   std::byte* send_slot(std::uint64_t seq) override { return link_.send_slot(seq); }
   void put(std::uint64_t seq, std::size_t bytes) override { link_.put(seq, bytes); }
@@ -217,7 +217,7 @@ NewEnd sending_end(const std::shared_ptr<World>& world, const ChannelSpec& spec,
   Sender& sender = *link;
   const std::uint32_t number = world->links().add(std::move(link));
   sender.set_number(number);
-  return {std::make_unique<End>(world, sender), number};
+  return {std::make_unique<SenderHandle>(world, sender), number};
 }
 
 }  // namespace kplan::transport::ofi_backend
