@@ -2,6 +2,7 @@
 #include "tools/bench/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <regex>
 #include <sstream>
 
 namespace kplan::bench {
@@ -40,6 +41,9 @@ CLI::App* add_command(CLI::App& app, Options& o, const std::string& name, const 
 }
 
 }  // namespace
+
+bool Options::wants(const std::string& workload) const { return std::regex_search(workload, std::regex(only)); }
+bool Options::wants_method(const std::string& method) const { return std::regex_search(method, std::regex(methods)); }
 
 ParsedOptions parse_options(int argc, char** argv) {
   ParsedOptions out;
