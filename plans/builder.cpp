@@ -133,6 +133,15 @@ StatementBuilder& StatementBuilder::knowledge(std::string claim) {
 struct PlanBuilder::State {
   PlanSource source;
   std::vector<std::shared_ptr<StatementBuilder::State>> statements;
+
+  OperatorSource& add_operator(std::string name, Algebra algebra) {
+    const std::string pointer = "/operators/" + name;
+    OperatorSource& out = source.operators.emplace_back();
+    out.name = plain(std::move(name), pointer);
+    out.is_associative = algebra.is_associative;
+    out.is_commutative = algebra.is_commutative;
+    return out;
+  }
 };
 
 PlanBuilder::PlanBuilder(std::string name) : state_(std::make_unique<State>()) {
@@ -207,12 +216,23 @@ PlanBuilder& PlanBuilder::group(std::string name, Expression color, Expression k
   return *this;
 }
 
-PlanBuilder& PlanBuilder::operation(std::string name, std::string expression) {
-  const std::string pointer = "/operators/" + name;
-  OperatorSource o;
-  o.name = plain(std::move(name), pointer);
-  o.expression = plain(std::move(expression), pointer);
-  state_->source.operators.push_back(std::move(o));
+PlanBuilder& PlanBuilder::operation(std::string name, std::string expression, Algebra algebra) {
+  OperatorSource& o = state_->add_operator(std::move(name), algebra);
+  o.expression = plain(std::move(expression), o.name.origin.pointer);
+  return *this;
+}
+
+PlanBuilder& PlanBuilder::record_operation(std::string name, std::vector<std::pair<std::string, std::string>> fields,
+                                           Algebra algebra) {
+  OperatorSource& o = state_->add_operator(std::move(name), algebra);
+  for (auto& [field, expression] : fields)
+    o.fields.emplace_back(plain(std::move(field), o.name.origin.pointer),
+                          plain(std::move(expression), o.name.origin.pointer));
+  return *this;
+}
+
+PlanBuilder& PlanBuilder::native_operation(std::string name, Algebra algebra) {
+  state_->add_operator(std::move(name), algebra).is_native = true;
   return *this;
 }
 

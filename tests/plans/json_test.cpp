@@ -341,6 +341,21 @@ TEST_CASE("the builder makes the plan that the document says", "[plans][builder]
       "statements": [{"name": "best", "communicate": "P[0]@0 << best << Q[0]@s where s in world, on"}]})")
                                     .digest());
   }
+  SECTION("operators by field, and C++ functions") {
+    PlanBuilder b("operators");
+    b.type("pair", record_of({{"value", Scalar::f64}, {"index", Scalar::i32}})).buffer("P", "pair", {4});
+    b.record_operation("both", {{"value", "left.value + right.value"}, {"index", "right.index"}},
+                       {.is_commutative = false});
+    b.native_operation("mine", {.is_associative = false, .is_commutative = false});
+    b.communicate("sums", "P[0]@0 << both << P[1]@s, P[2]@0 << mine << P[3]@s where s in world");
+    CHECK(b.build().digest() == Plan::parse(R"({"kplan": 1, "name": "operators",
+      "types": {"pair": {"fields": [{"name": "value", "type": "f64", "offset": 0}, {"name": "index", "type": "i32", "offset": 8}], "size": 16}},
+      "buffers": {"P": {"type": "pair", "shape": [4]}},
+      "operators": {"both": {"expression": {"value": "left.value + right.value", "index": "right.index"}, "commutative": false},
+                    "mine": {"native": true, "associative": false, "commutative": false}},
+      "statements": [{"name": "sums", "communicate": "P[0]@0 << both << P[1]@s, P[2]@0 << mine << P[3]@s where s in world"}]})")
+                                    .digest());
+  }
 }
 
 TEST_CASE("what the builder makes can be printed and read, or is refused", "[plans][builder]") {

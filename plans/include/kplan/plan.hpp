@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kplan/error.hpp"
@@ -41,6 +42,11 @@ class Plan {
 
 enum class Scope : std::uint8_t { uniform, private_ };
 enum class Time : std::uint8_t { fixed, varying };
+
+/// What may be taken of an operator.
+struct Algebra {
+  bool is_associative = true, is_commutative = true;
+};
 
 /// The element type of a buffer that is declared: a scalar, or a record by its fields or by name.
 struct TypeName {
@@ -112,7 +118,12 @@ class PlanBuilder {
   PlanBuilder& strided_buffer(std::string name, TypeName type, std::vector<Expression> shape,
                               std::vector<Expression> strides);
   PlanBuilder& group(std::string name, Expression color, Expression key = "rank");
-  PlanBuilder& operation(std::string name, std::string expression);
+  /// An operator over `left` and `right`; or on records, an expression for each field that it gives, as {field,
+  /// expression}; or a C++ function that is registered with the engine under that name.
+  PlanBuilder& operation(std::string name, std::string expression, Algebra algebra = {});
+  PlanBuilder& record_operation(std::string name, std::vector<std::pair<std::string, std::string>> fields,
+                                Algebra algebra = {});
+  PlanBuilder& native_operation(std::string name, Algebra algebra = {});
   /// A statement in the concrete syntax.
   StatementBuilder communicate(std::string name, std::string text);
   /// An empty statement, to be filled by the calls of StatementBuilder.
