@@ -53,6 +53,7 @@ class LetterPool {
   /// A letter of `bytes` bytes, aligned to 64. Errors: std::bad_alloc.
   LetterPtr take(std::size_t bytes);
   void give(LetterPtr letter) noexcept;
+  void clear() noexcept;
 
  private:
   std::array<LetterList, 64> free_;

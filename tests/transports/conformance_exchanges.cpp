@@ -6,6 +6,7 @@
 #include "tests/transports/letters.hpp"
 
 using namespace kplan::tests;
+using kplan::transport::Use;
 
 TEST_CASE("exchanges that follow each other do not mix though some ranks run ahead", "[conformance]") {
   for (const int ranks : rank_counts) {
@@ -183,6 +184,46 @@ TEST_CASE("objects can be opened and closed ten thousand times without growth", 
       meet(transport);
       const std::size_t after = allocated_bytes();
       claim(after < before + 200000, "10000 objects left " + std::to_string(after - before) + " bytes behind");
+    });
+  }
+}
+
+TEST_CASE("objects for set-up may be closed at different times, whatever they carried", "[conformance]") {
+  for (const bool are_sources_known : {false, true}) {
+    for (const int ranks : {2, 3, 5}) {
+      on_ranks(ranks, [=](Transport& transport) {
+        std::unique_ptr<Correspondent> late;
+        std::minstd_rand random(static_cast<unsigned>(transport.rank()) + 1);
+        for (unsigned round = 0; round < 40; ++round) {
+          auto own = std::make_unique<Correspondent>(transport, transport.open_exchange(soon(), Use::set_up));
+          for (unsigned k = 0; k <= round % 3; ++k) {
+            const bool is_known = are_sources_known && round > 20 && k > 0;
+            own->begin(random_mail(ranks, 10 * round + k, round % 10 == 0 ? 3000000 : 300, is_known ? 1 : 3),
+                       is_known ? Sources::known : Sources::unknown);
+            own->finish();
+          }
+          // Some keep it while the next one is opened.
+          if (round % 4 == 0 && random() % 2 == 0) late = std::move(own);
+          else late.reset();
+        }
+      });
+    }
+  }
+}
+
+TEST_CASE("an object for set-up that is closed under way leaves nothing to the next", "[conformance]") {
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [=](Transport& transport) {
+      for (unsigned round = 0; round < 6; ++round) {
+        auto own = std::make_unique<Correspondent>(transport, transport.open_exchange(soon(), Use::set_up));
+        own->begin(random_mail(ranks, round, 300, 3));
+        if (round % 2 == 0) own->finish();
+        own->give_up();
+        Correspondent next(transport, transport.open_exchange(soon(), Use::set_up));
+        next.begin(random_mail(ranks, 100 + round, 300, 3));
+        next.finish();
+        meet(transport);
+      }
     });
   }
 }

@@ -95,6 +95,7 @@ class NodeTransport final : public Transport {
  private:
   bool is_rank(int rank) const { return rank >= 0 && rank < size(); }
   std::vector<Offer> tell(const Offer& mine, Clock::time_point deadline);
+  Pipes open_pipes(Clock::time_point deadline);
   void wait_for_all(Clock::time_point deadline);
   void look_for_missing(Clock::time_point begin, Clock::time_point deadline);
 
@@ -103,6 +104,7 @@ class NodeTransport final : public Transport {
   std::shared_ptr<Neighbours> neighbours_;
   std::shared_ptr<Allocations> allocations_;
   std::unique_ptr<Gathering> gathering_;  ///< null on all ranks or on none
+  std::unique_ptr<LentPipes> set_up_pipes_;
   static constexpr unsigned turns_of_base = 256;
   std::size_t piece_bytes_ = piece_bytes_from_environment();
   std::size_t non_temporal_bytes_ = non_temporal_bytes_from_environment();
@@ -242,11 +244,8 @@ void NodeTransport::look_for_missing(Clock::time_point begin, Clock::time_point 
   }
 }
 
-std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point deadline, Use use) {
-  if (use == Use::set_up || !gathering_) {
-    if (use == Use::runs) moves_base_ = has_distant_ = true;
-    return base_->open_exchange(deadline, use);
-  }
+/// Collective: pipes between each two ranks, which are all here.
+Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
   const auto ranks = static_cast<std::size_t>(size());
   const std::size_t chunk_bytes = (std::size_t{4} << 20) / std::max<std::size_t>(ranks, 4) - sizeof(Chunk);
   const std::size_t stride = pipe_bytes(chunk_bytes);
@@ -276,7 +275,21 @@ std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point d
   }
   agree(*this, problem, deadline);  // everything is mapped: the files can be closed
   segment->close_file();
-  return shared_exchange(rank(), std::move(pipes), in_flight_);
+  return pipes;
+}
+
+std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point deadline, Use use) {
+  if (!gathering_) {
+    if (use == Use::runs) moves_base_ = has_distant_ = true;
+    return base_->open_exchange(deadline, use);
+  }
+  if (use == Use::runs) return shared_exchange(rank(), open_pipes(deadline), in_flight_);
+  // Ranks destroy objects when they like, so they ask each other whether all have destroyed the last one.
+  if (!set_up_pipes_) set_up_pipes_ = std::make_unique<LentPipes>(rank(), open_pipes(deadline), in_flight_);
+  const char mine = set_up_pipes_->are_free() ? '1' : '0';
+  const std::vector<std::string> all = allgather({&mine, 1}, deadline);
+  const bool are_free = std::ranges::all_of(all, [](const std::string& theirs) { return theirs == "1"; });
+  return are_free ? set_up_pipes_->lend() : base_->open_exchange(deadline, use);
 }
 
 }  // namespace

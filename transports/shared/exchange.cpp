@@ -94,8 +94,12 @@ class SharedExchange final : public SparseExchange, private InFlight {
   [[gnu::hot]] std::span<const ReceivedLetter> received() const override { return received_; }
   std::vector<int> waits_for() const override;
 
+  /// Gives up what the last exchange brought, and memory for the next, while it is_complete().
+  void forget();
+
  private:
   void start(std::span<const OutgoingLetter> letters);
+  void give_back_received();
   void keep_own(const OutgoingLetter& letter);
   void push(Outgoing& to);
   void pull(int from);
@@ -161,10 +165,7 @@ SharedExchange::~SharedExchange() {
 
 [[gnu::hot]] void SharedExchange::start(std::span<const OutgoingLetter> letters) {
   assert(is_complete_);
-  received_.clear();
-  while (LetterPtr letter = kept_.pop()) pool_.give(std::move(letter));
-  for (Incoming& i : incoming_)
-    if (std::exchange(i.is_kept, false)) i.pipe.release();
+  give_back_received();
   letters_.assign(letters.begin(), letters.end());
   const auto is_before = [](const OutgoingLetter& a, const OutgoingLetter& b) { return a.to < b.to; };
   if (!std::is_sorted(letters_.begin(), letters_.end(), is_before))
@@ -182,6 +183,18 @@ SharedExchange::~SharedExchange() {
   }
   is_complete_ = false;
   if (!std::exchange(is_listed_, true)) in_flight_->add(*this);
+}
+
+[[gnu::hot]] void SharedExchange::give_back_received() {
+  received_.clear();
+  while (LetterPtr letter = kept_.pop()) pool_.give(std::move(letter));
+  for (Incoming& i : incoming_)
+    if (std::exchange(i.is_kept, false)) i.pipe.release();
+}
+
+void SharedExchange::forget() {
+  give_back_received();
+  pool_.clear();
 }
 
 void SharedExchange::keep_own(const OutgoingLetter& letter) {
@@ -300,5 +313,43 @@ std::vector<int> SharedExchange::waits_for() const {
 std::unique_ptr<SparseExchange> shared_exchange(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight) {
   return std::make_unique<SharedExchange>(rank, std::move(pipes), std::move(in_flight));
 }
+
+struct LentPipes::State {
+  State(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight)
+      : exchange(rank, std::move(pipes), std::move(in_flight)) {}
+  SharedExchange exchange;
+  bool is_lent = false, may_hold_letters = false;
+};
+
+class LentPipes::Borrower final : public SparseExchange {
+ public:
+  explicit Borrower(std::shared_ptr<State> state) : state_(std::move(state)) { state_->is_lent = true; }
+  ~Borrower() override {
+    state_->is_lent = false;
+    if (state_->exchange.is_complete()) state_->exchange.forget();
+    else state_->may_hold_letters = true;
+  }
+
+  std::byte* room(int to, std::size_t bytes) override { return state_->exchange.room(to, bytes); }
+  void begin(std::span<const OutgoingLetter> letters) override { state_->exchange.begin(letters); }
+  void begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) override {
+    state_->may_hold_letters = true;  // whose receivers may close their objects without having begun the exchange
+    state_->exchange.begin(letters, sources);
+  }
+  bool is_complete() override { return state_->exchange.is_complete(); }
+  std::span<const ReceivedLetter> received() const override { return state_->exchange.received(); }
+  std::vector<int> waits_for() const override { return state_->exchange.waits_for(); }
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+LentPipes::LentPipes(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight)
+    : state_(std::make_shared<State>(rank, std::move(pipes), std::move(in_flight))) {}
+LentPipes::~LentPipes() = default;
+
+bool LentPipes::are_free() const { return !state_->is_lent && !state_->may_hold_letters; }
+
+std::unique_ptr<SparseExchange> LentPipes::lend() { return std::make_unique<Borrower>(state_); }
 
 }  // namespace kplan::transport
