@@ -1,5 +1,6 @@
 // What every transport does when channels are opened and closed.
 #include <catch2/catch.hpp>
+#include <random>
 
 #include "tests/transports/ranks.hpp"
 
@@ -96,6 +97,63 @@ TEST_CASE("messages that nobody took before a close do not reach a later channel
           send(transport, *channels[0], seq, bytes, round);
           receive(transport, *channels[1], seq, bytes, round);
         }
+      }
+    });
+  }
+}
+
+TEST_CASE("channels that come when others have gone hold nothing", "[conformance]") {
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [=](Transport& transport) {
+      for (unsigned round = 0; round < 60; ++round) {
+        const int slots = 1 + static_cast<int>(round / 5 % 4);
+        auto channels = open_ring(transport, 100, slots);
+        claim(!channels[1]->arrived(0), "nothing was sent");
+        meet(transport);
+        for (std::uint64_t seq = 0; seq < static_cast<std::uint64_t>(slots); ++seq)
+          send(transport, *channels[0], seq, 100, round);
+        for (std::uint64_t seq = 0; seq < static_cast<std::uint64_t>(slots); ++seq)
+          receive(transport, *channels[1], seq, 100, round);
+        channels.clear();
+        meet(transport);
+      }
+    });
+  }
+}
+
+TEST_CASE("channels that come while others go carry their own messages", "[conformance]") {
+  struct Generation {
+    std::vector<std::unique_ptr<Channel>> ends;
+    unsigned seed = 0;
+    std::size_t bytes = 0;
+    std::uint64_t sent = 0;
+  };
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [=](Transport& transport) {
+      std::mt19937 common(static_cast<unsigned>(ranks));
+      std::mt19937 own(static_cast<unsigned>(transport.rank()) + 1);
+      std::vector<Generation> open, closing;
+      for (unsigned round = 0; round < 150; ++round) {
+        constexpr std::size_t lengths[] = {8, 100, 800, 5000, 70000, 3000000};
+        const std::size_t bytes = lengths[common() % (round % 30 == 0 ? 6 : 5)];
+        const int slots = 1 + static_cast<int>(common() % (bytes > 5000 ? 3 : 40));
+        open.push_back({open_ring(transport, bytes, slots), round, bytes, 0});
+        for (unsigned k = 0; k < 4; ++k) {
+          Generation& g = k == 0 ? open.back() : open[common() % open.size()];
+          send(transport, *g.ends[0], g.sent, g.bytes, g.seed);
+          receive(transport, *g.ends[1], g.sent++, g.bytes, g.seed);
+        }
+        // All close the same ones, each when it likes.
+        for (std::size_t k = common() % (open.size() > 25 ? 20 : 3); k > 0 && !open.empty(); --k) {
+          std::swap(open[common() % open.size()], open.back());
+          closing.push_back(std::move(open.back()));
+          open.pop_back();
+        }
+        for (std::size_t k = own() % 4; k > 0 && !closing.empty(); --k) closing.pop_back();
+        if (round % 10 != 9) continue;
+        open.clear();
+        closing.clear();
+        meet(transport);  // nobody has any
       }
     });
   }

@@ -6,8 +6,7 @@ namespace kplan::transport::node_path {
 
 std::string encode(const Offer& offer) {
   std::string out;
-  append(out, offer.file);
-  append(out, offer.bytes);
+  append(out, offer.room);
   append(out, offer.has_distant);
   for (const std::string& text : {offer.problem, offer.specs}) {
     append(out, text.size());
@@ -19,8 +18,7 @@ std::string encode(const Offer& offer) {
 
 Offer decode_offer(std::string_view in) {
   Offer out;
-  out.file = take<std::int64_t>(in);
-  out.bytes = take<std::uint64_t>(in);
+  out.room = take<RoomCard>(in);
   out.has_distant = take<bool>(in);
   for (std::string* text : {&out.problem, &out.specs}) {
     const auto size = take<std::size_t>(in);

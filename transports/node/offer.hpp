@@ -6,11 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "transports/node/ring_store.hpp"
 #include "transports/shared/ring.hpp"
 
 namespace kplan::transport::node_path {
 
-/// One ring in its sender's segment, for one of its receivers.
+/// One ring in its sender's room, for one of its receivers.
 struct RingCard {
   std::int64_t receiver = 0;
   std::uint64_t id = 0, offset = 0;
@@ -19,8 +20,7 @@ struct RingCard {
 
 /// What a rank tells all others before they map its rings or pipes.
 struct Offer {
-  std::int64_t file = -1;    ///< of the segment that its rings or pipes lie in
-  std::uint64_t bytes = 0;   ///< of that
+  RoomCard room;             ///< that its rings or pipes lie in
   bool has_distant = false;  ///< it has channels to ranks of other nodes
   std::string problem;       ///< why it cannot offer anything
   std::string specs;         ///< all its ends

@@ -1,18 +1,20 @@
 // How it works: `open` splits the channels. Those to other nodes are opened by the base transport; for the others, each
-// sender makes one segment for all its rings of this call, and the receivers map it. Waits of a rank that has channels
-// of both kinds must move the base transport too: its peers may be waiting for that. All-gathers and sparse exchanges
-// are the base transport's unless all ranks are here and are few.
+// sender has one room for all its rings of this call (ring_store.hpp), and the receivers find it. Waits of a rank that
+// has channels of both kinds must move the base transport too: its peers may be waiting for that. All-gathers and
+// sparse exchanges are the base transport's unless all ranks are here and are few.
 #include "transports/node/transport.hpp"
 
 #include <algorithm>
 #include <exception>
 #include <map>
+#include <tuple>
 
 #include "transports/codes.hpp"
 #include "transports/matching.hpp"
 #include "transports/node/allocations.hpp"
 #include "transports/node/gathering.hpp"
 #include "transports/node/offer.hpp"
+#include "transports/node/ring_store.hpp"
 #include "transports/pause.hpp"
 #include "transports/shared/exchange.hpp"
 #include "transports/shared/ring.hpp"
@@ -29,6 +31,7 @@ class NodeTransport final : public Transport {
         in_flight_(base_->in_flight()),
         neighbours_(std::move(neighbours)),
         allocations_(std::make_shared<Allocations>(neighbours_)),
+        rings_(neighbours_),
         gathering_(std::move(gathering)),
         is_oversubscribed_(transport::is_oversubscribed(neighbours_->count())) {}
 
@@ -103,6 +106,7 @@ class NodeTransport final : public Transport {
   std::shared_ptr<InFlightList> in_flight_;
   std::shared_ptr<Neighbours> neighbours_;
   std::shared_ptr<Allocations> allocations_;
+  RingStore rings_;
   std::unique_ptr<Gathering> gathering_;  ///< null on all ranks or on none
   std::unique_ptr<LentPipes> set_up_pipes_;
   static constexpr unsigned turns_of_base = 256;
@@ -129,10 +133,11 @@ std::vector<Offer> NodeTransport::tell(const Offer& mine, Clock::time_point dead
 std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const ChannelSpec> specs,
                                                           Clock::time_point deadline) {
   std::vector<ChannelSpec> distant;
-  std::vector<std::size_t> distant_places, offsets(specs.size());
+  std::vector<std::size_t> distant_places, own_rings, offsets(specs.size());
   Offer mine;
   mine.specs = encode(specs);
-  std::shared_ptr<Segment> segment;
+  std::size_t bytes = 0;
+  Room room;
   try {
     for (std::size_t k = 0; k < specs.size(); ++k) {
       const ChannelSpec& s = specs[k];
@@ -144,16 +149,18 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
         for (const int receiver : s.other_receivers)
           if (is_rank(receiver) && !neighbours_->is_here(receiver))
             mine.problem = "rank " + std::to_string(receiver) + " does not share memory with it";
-        offsets[k] = mine.bytes;
-        mine.bytes += ring_bytes(s);
+        own_rings.push_back(k);
+        offsets[k] = bytes;
+        bytes += ring_bytes(s);
         each_receiver(s, [&](int receiver, ReceiverPlace place) {
           mine.rings.push_back({receiver, s.id, offsets[k], place});
         });
       }
     }
     mine.has_distant = !distant.empty();
-    if (mine.bytes > 0) segment = Segment::create(mine.bytes);
-    if (segment) mine.file = segment->file();
+    if (bytes > 0) std::tie(room, mine.room) = rings_.make(bytes);
+    if (!room.is_clean)
+      for (const std::size_t k : own_rings) clear_ring(room.data + offsets[k], specs[k]);
   } catch (const std::exception& error) {
     mine.problem = error.what();
   }
@@ -165,26 +172,26 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
   std::vector<std::unique_ptr<Channel>> out(specs.size());
   std::string problem;
   try {
-    std::map<int, std::shared_ptr<Segment>> segments;
+    std::map<int, Room> rooms;
     for (std::size_t k = 0; k < specs.size(); ++k) {
       const int peer = specs[k].peer;
       if (!neighbours_->is_here(peer)) continue;
       if (specs[k].direction == Direction::send) {
-        out[k] = sending_end({segment, segment->data() + offsets[k]}, specs[k], allocations_, distances_.to(peer));
+        out[k] = sending_end({room.owner, room.data + offsets[k]}, specs[k], allocations_, distances_.to(peer));
         continue;
       }
       const Offer& theirs = offers[static_cast<std::size_t>(peer)];
-      auto& mapped = segments[peer];
-      if (!mapped) mapped = Segment::open(neighbours_->process(peer), static_cast<int>(theirs.file), theirs.bytes);
+      Room& found = rooms[peer];
+      if (!found.owner) found = rings_.find(peer, theirs.room);
       for (const RingCard& ring : theirs.rings)
         if (ring.receiver == rank() && ring.id == specs[k].id)
-          out[k] = receiving_end({{mapped, mapped->data() + ring.offset}, ring.place}, specs[k], allocations_);
+          out[k] = receiving_end({{found.owner, found.data + ring.offset}, ring.place}, specs[k], allocations_);
     }
   } catch (const std::exception& error) {
     problem = error.what();
   }
-  agree(*this, problem, deadline);  // everything is mapped: the files can be closed
-  if (segment) segment->close_file();
+  agree(*this, problem, deadline);  // everything is mapped
+  rings_.found();
   if (std::ranges::none_of(offers, &Offer::has_distant)) return out;
   moves_base_ = has_distant_ = true;
   auto opened = base_->open(distant, deadline);
@@ -252,8 +259,8 @@ Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
   Offer mine;
   std::shared_ptr<Segment> segment;
   try {
-    segment = Segment::create(mine.bytes = ranks * stride);
-    mine.file = segment->file();
+    segment = Segment::create(ranks * stride);
+    mine.room.file = segment->file();
   } catch (const std::exception& error) {
     mine.problem = error.what();
   }
@@ -265,7 +272,8 @@ Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
     for (int peer = 0; peer < size(); ++peer) {
       if (peer == rank()) continue;
       const auto p = static_cast<std::size_t>(peer);
-      const auto mapped = Segment::open(neighbours_->process(peer), static_cast<int>(offers[p].file), offers[p].bytes);
+      const auto mapped =
+          Segment::open(neighbours_->process(peer), static_cast<int>(offers[p].room.file), ranks * stride);
       pipes.outgoing[p] = {segment, segment->data() + p * stride};
       pipes.distances[p] = distances_.to(peer);
       pipes.incoming[p] = {mapped, mapped->data() + static_cast<std::size_t>(rank()) * stride};

@@ -93,6 +93,9 @@ class Ring {
     for (std::size_t k = 1; k < receivers_; ++k) out = std::min(out, released(k).load(std::memory_order_acquire));
     return out;
   }
+  void clear_words() const {
+    for (std::uint64_t k = 0; k < slots_; ++k) word(slots_base_ + k * slot_bytes_).store(0, std::memory_order_relaxed);
+  }
   bool has_several_receivers() const { return receivers_ > 1; }
   // What only the first receiver says.
   Word& is_receiver_closed() const { return *reinterpret_cast<Word*>(memory_.base + sizeof(Word)); }
@@ -363,6 +366,12 @@ RingMemory new_ring(const ChannelSpec& sender) {
   std::shared_ptr<std::byte> zeros = zeroed_memory(ring_bytes(sender));
   std::byte* const base = zeros.get();
   return {std::move(zeros), base};
+}
+
+void clear_ring(std::byte* base, const ChannelSpec& sender) {
+  const Ring ring({nullptr, base}, sender, receivers_of(sender));
+  std::memset(base, 0, line_bytes * receivers_of(sender));
+  ring.clear_words();
 }
 
 std::unique_ptr<Channel> sending_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,

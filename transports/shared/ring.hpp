@@ -53,8 +53,11 @@ struct OfferedRing {
 /// Errors: std::bad_alloc, TransportError.
 RingMemory new_ring(const ChannelSpec& sender);
 
-/// The ends of the ring in that memory, which new_ring made, or which was all zeros before the first end. They keep
-/// `names` and `distance`, that of the first receiver.
+/// Makes memory in which another ring has been as it is before the first end.
+void clear_ring(std::byte* base, const ChannelSpec& sender);
+
+/// The ends of the ring in that memory, which new_ring made, or which was all zeros, or cleared, before the first end.
+/// They keep `names` and `distance`, that of the first receiver.
 std::unique_ptr<Channel> sending_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,
                                      std::shared_ptr<Distance> distance);
 std::unique_ptr<Channel> receiving_end(OfferedRing ring, const ChannelSpec& spec, std::shared_ptr<RegionNames> names);
