@@ -1,9 +1,10 @@
-// How it works: message seq goes from slot seq % slots by a persistent send into slot seq % slots by a persistent
-// receive, which is started when the channel opens and again at each release. MPI keeps messages of one tag in order,
-// so message and receive number the same. A message shorter than the slot is an ordinary send; a region sent in place
-// has a persistent send of its own, which is made anew only when the region changes. Short messages have neither: each
-// slot is a few parts, each of them a message to MPI; everything is counted in parts then, and a message goes from slot
-// 0 whenever those before are sent, which are the lines that are in the caches.
+// How it works: message seq goes from slot seq % slots by a persistent send. A few persistent receives, into as many
+// slots, are started in turn when the channel opens and again at each release; what comes when none is under way MPI
+// keeps. It keeps messages of one tag in order, so message and receive number the same. A message shorter than the slot
+// is an ordinary send; a region sent in place has a persistent send of its own, which is made anew only when the region
+// changes. Short messages have neither: each slot is a few parts, each of them a message to MPI; everything is counted
+// in parts then, and a message goes from slot 0 whenever those before are sent, which are the lines that are in the
+// caches.
 //
 // MPI sends small messages before they are received, so completed sends alone would let a sender run ahead without
 // bound. The last slot's sends are therefore synchronous: they complete when their receive is matched, and hold the
@@ -253,6 +254,7 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
  private:
   void close() override;
 
+  static constexpr int most_started = 4;
   std::shared_ptr<World> world_;
   std::size_t slots_, part_bytes_, parts_;
   SlotMemory memory_;
@@ -263,10 +265,10 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
 
 Receiver::Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes)
     : world_(std::move(world)),
-      slots_(static_cast<std::size_t>(spec.slots)),
+      slots_(static_cast<std::size_t>(std::min(spec.slots, most_started))),
       part_bytes_(part_bytes),
       parts_(parts_of(spec, part_bytes)),
-      memory_(spec.capacity_bytes, spec.slots),
+      memory_(spec.capacity_bytes, static_cast<int>(slots_)),
       requests_(slots_ * parts_, MPI_REQUEST_NULL) {
   world_->enter(this);
   try {

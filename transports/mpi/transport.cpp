@@ -56,10 +56,12 @@ class MpiTransport final : public Backend {
   std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override;
   const std::shared_ptr<InFlightList>& in_flight() const override { return world_->in_flight(); }
   int best_slots(int, std::size_t bytes) const override {
-    // Only the last slot's messages wait to be received, see channel.cpp: of short ones there are many slots, as far as
-    // the cache holds them. MPI sends long ones when they are received, and a second slot would be in nobody's cache.
-    constexpr std::size_t longest_buffered = 65536, all_slots_bytes = 16384;
-    return bytes > longest_buffered ? 1 : static_cast<int>(std::clamp<std::size_t>(all_slots_bytes / bytes, 2, 16));
+    // Only the last slot's messages wait to be received, see channel.cpp, which takes as long as three others: of short
+    // ones there are many slots, of which those are in use that the receiver is behind. MPI sends long ones when they
+    // are received, and a second slot would be in nobody's cache.
+    constexpr std::size_t longest_buffered = 65536, all_slots_bytes = 32768, most_slots = 64;
+    return bytes > longest_buffered ? 1
+                                    : static_cast<int>(std::clamp<std::size_t>(all_slots_bytes / bytes, 2, most_slots));
   }
   std::size_t best_shared_bytes(int) const override { return 2048; }
   bool places_messages(int) const override { return true; }
