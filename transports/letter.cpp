@@ -48,13 +48,13 @@ void LetterPool::give(LetterPtr letter) noexcept {
   free_[power].push_front(std::move(letter));  // the last one used is the warmest
 }
 
-[[gnu::hot]] void LetterPool::clear() noexcept {
+void LetterPool::clear() noexcept {
   for (LetterList& list : free_)
     while (list.pop()) {
     }
 }
 
-void order_by_sender(std::vector<ReceivedLetter>& letters) {
+[[gnu::hot]] void order_by_sender(std::vector<ReceivedLetter>& letters) {
   const auto is_before = [](const ReceivedLetter& a, const ReceivedLetter& b) { return a.from < b.from; };
   if (std::is_sorted(letters.begin(), letters.end(), is_before)) return;
   if (letters.size() > 32) return std::stable_sort(letters.begin(), letters.end(), is_before);

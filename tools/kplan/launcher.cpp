@@ -24,8 +24,8 @@ std::optional<int> number_in(std::initializer_list<const char*> variables) {
 }  // namespace
 
 Launch launch_from_environment() {
-  return {number_in({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}),
-          number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}), std::getenv("KPLAN_RENDEZVOUS") != nullptr};
+  return {number_in({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}), number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}),
+          std::getenv("KPLAN_RENDEZVOUS") != nullptr};
 }
 
 }  // namespace kplan::cli

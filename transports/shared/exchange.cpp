@@ -315,40 +315,44 @@ std::unique_ptr<SparseExchange> shared_exchange(int rank, Pipes pipes, std::shar
 }
 
 struct LentPipes::State {
-  State(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight)
-      : exchange(rank, std::move(pipes), std::move(in_flight)) {}
-  SharedExchange exchange;
-  bool is_lent = false, may_hold_letters = false;
+  std::unique_ptr<SharedExchange> exchange;  ///< null when an object was destroyed before it was complete
+  bool is_lent = false;
+  bool may_hold_letters = false;  ///< whose receivers close their objects without having begun the exchange
 };
 
 class LentPipes::Borrower final : public SparseExchange {
  public:
-  explicit Borrower(std::shared_ptr<State> state) : state_(std::move(state)) { state_->is_lent = true; }
+  explicit Borrower(std::shared_ptr<State> state) : state_(std::move(state)), exchange_(*state_->exchange) {
+    state_->is_lent = true;
+  }
   ~Borrower() override {
     state_->is_lent = false;
-    if (state_->exchange.is_complete()) state_->exchange.forget();
-    else state_->may_hold_letters = true;
+    if (exchange_.is_complete()) exchange_.forget();
+    else state_->exchange.reset();
   }
 
-  std::byte* room(int to, std::size_t bytes) override { return state_->exchange.room(to, bytes); }
-  void begin(std::span<const OutgoingLetter> letters) override { state_->exchange.begin(letters); }
+  std::byte* room(int to, std::size_t bytes) override { return exchange_.room(to, bytes); }
+  void begin(std::span<const OutgoingLetter> letters) override { exchange_.begin(letters); }
   void begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) override {
-    state_->may_hold_letters = true;  // whose receivers may close their objects without having begun the exchange
-    state_->exchange.begin(letters, sources);
+    state_->may_hold_letters = true;
+    exchange_.begin(letters, sources);
   }
-  bool is_complete() override { return state_->exchange.is_complete(); }
-  std::span<const ReceivedLetter> received() const override { return state_->exchange.received(); }
-  std::vector<int> waits_for() const override { return state_->exchange.waits_for(); }
+  bool is_complete() override { return exchange_.is_complete(); }
+  std::span<const ReceivedLetter> received() const override { return exchange_.received(); }
+  std::vector<int> waits_for() const override { return exchange_.waits_for(); }
 
  private:
   std::shared_ptr<State> state_;
+  SharedExchange& exchange_;
 };
 
 LentPipes::LentPipes(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight)
-    : state_(std::make_shared<State>(rank, std::move(pipes), std::move(in_flight))) {}
+    : state_(std::make_shared<State>()) {
+  state_->exchange = std::make_unique<SharedExchange>(rank, std::move(pipes), std::move(in_flight));
+}
 LentPipes::~LentPipes() = default;
 
-bool LentPipes::are_free() const { return !state_->is_lent && !state_->may_hold_letters; }
+bool LentPipes::are_free() const { return state_->exchange && !state_->is_lent && !state_->may_hold_letters; }
 
 std::unique_ptr<SparseExchange> LentPipes::lend() { return std::make_unique<Borrower>(state_); }
 

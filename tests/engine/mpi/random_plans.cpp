@@ -1,5 +1,5 @@
-// Random plans over MPI, or libfabric: every process draws the same plans for as many ranks as there are processes, runs
-// its own rank, and compares its memory with the reference interpreter's. Environment: KPLAN_SEED, KPLAN_PLANS.
+// Random plans over MPI, or libfabric: every process draws the same plans for as many ranks as there are processes,
+// runs its own rank, and compares its memory with the reference interpreter's. Environment: KPLAN_SEED, KPLAN_PLANS.
 //   random_plans [mpi|ofi]
 #include <fmt/format.h>
 

@@ -262,8 +262,9 @@ class Transport {
   virtual std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs,
                                                      Clock::time_point deadline) = 0;
 
-  /// Collective: makes one sparse exchange object. Cheap: no connection is opened for it, and nobody is waited for,
-  /// except in mpi when the tags of a communicator are used up, and for exchanges of runs where few ranks share memory.
+  /// Collective: makes one sparse exchange object. Cheap: no connection is opened for it. Nobody is waited for, except
+  /// in mpi when the tags of a communicator are used up; where few ranks share memory all come to it, as to an
+  /// all-gather.
   virtual std::unique_ptr<SparseExchange> open_exchange(Clock::time_point deadline, Use use = Use::runs) = 0;
 
   /// Whether an exchange in which every rank tells every other, if only by an empty letter, is faster than one in which
