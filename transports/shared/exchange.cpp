@@ -94,8 +94,8 @@ class SharedExchange final : public SparseExchange, private InFlight {
   [[gnu::hot]] std::span<const ReceivedLetter> received() const override { return received_; }
   std::vector<int> waits_for() const override;
 
-  /// Gives up what the last exchange brought, and memory for the next, while it is_complete().
-  void forget();
+  /// Gives up what the last exchange brought, and memory for the next. False where it was not seen to be complete.
+  bool forget() noexcept;
 
  private:
   void start(std::span<const OutgoingLetter> letters);
@@ -192,9 +192,11 @@ SharedExchange::~SharedExchange() {
     if (std::exchange(i.is_kept, false)) i.pipe.release();
 }
 
-void SharedExchange::forget() {
+bool SharedExchange::forget() noexcept {
+  if (!is_complete_) return false;
   give_back_received();
   pool_.clear();
+  return true;
 }
 
 void SharedExchange::keep_own(const OutgoingLetter& letter) {
@@ -327,8 +329,7 @@ class LentPipes::Borrower final : public SparseExchange {
   }
   ~Borrower() override {
     state_->is_lent = false;
-    if (exchange_.is_complete()) exchange_.forget();
-    else state_->exchange.reset();
+    if (!exchange_.forget()) state_->exchange.reset();
   }
 
   std::byte* room(int to, std::size_t bytes) override { return exchange_.room(to, bytes); }
