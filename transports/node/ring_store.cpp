@@ -1,7 +1,7 @@
-// How it works: rooms of one segment follow each other; each begins with a count of the neighbours that have it. When
-// nobody has any room of a segment, it is used from its beginning again, or goes, if it is full: a plan that comes when
-// others have gone finds memory that is mapped everywhere and in the caches. The first line of a segment tells
-// neighbours when its owner has let it go. Long rooms have segments of their own, which go with them.
+// How it works: rooms of one segment follow each other; each begins with a count of the neighbours that have it. What
+// lies behind the last room that somebody has is used again, so a plan that comes when others have gone finds memory
+// that is mapped everywhere and in the caches. A full segment goes when nobody has any room of it. The first line of a
+// segment tells neighbours when its owner has let it go. Long rooms have segments of their own, which go with them.
 #include "transports/node/ring_store.hpp"
 
 #include <algorithm>
@@ -28,24 +28,26 @@ Count& users(const Segment& segment, std::uint64_t offset) {
 /// A segment of this rank's, for many rooms.
 struct RingStore::Shared {
   struct Place {
-    std::size_t offset;
+    std::size_t offset, end;
     bool is_held = true;  ///< by this rank
   };
   std::shared_ptr<Segment> segment = Segment::create(segment_bytes);
   std::uint64_t serial;
-  std::size_t end = line_bytes;          ///< of the rooms there are
-  std::size_t written_end = line_bytes;  ///< of those that there have been
-  std::vector<std::shared_ptr<Place>> places;
+  std::size_t end = line_bytes;                ///< of the rooms there are
+  std::size_t written_end = line_bytes;        ///< of those that there have been
+  std::vector<std::shared_ptr<Place>> places;  ///< of the rooms there are, one after the other
 
   explicit Shared(std::uint64_t s) : serial(s) {}
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
   ~Shared() { has_gone(*segment).store(1, std::memory_order_release); }
 
-  bool is_used() {
+  /// Forgets rooms that nobody has; whether there are others.
+  bool keep_used() {
     std::erase_if(places, [&](const auto& place) {
       return !place->is_held && users(*segment, place->offset).load(std::memory_order_acquire) == 0;
     });
+    end = places.empty() ? line_bytes : places.back()->end;
     return !places.empty();
   }
 };
@@ -55,8 +57,8 @@ RingStore::~RingStore() = default;
 
 /// The segment in which there is room for so many bytes.
 RingStore::Shared& RingStore::shared_segment(std::size_t bytes) {
-  std::erase_if(full_, [](const auto& shared) { return !shared->is_used(); });
-  if (open_ && !open_->is_used()) open_->end = line_bytes;
+  std::erase_if(full_, [](const auto& shared) { return !shared->keep_used(); });
+  if (open_) open_->keep_used();
   if (!open_ || bytes > segment_bytes - open_->end) {
     auto next = std::make_unique<Shared>(last_serial_ + 1);
     ++last_serial_;
@@ -74,9 +76,10 @@ std::pair<Room, RoomCard> RingStore::make(std::size_t bytes) {
   }
   const std::size_t room_bytes = (line_bytes + bytes + page_bytes - 1) / page_bytes * page_bytes;
   Shared& shared = shared_segment(room_bytes);
-  const auto place = std::make_shared<Shared::Place>(Shared::Place{shared.end});
+  const auto place = std::make_shared<Shared::Place>(Shared::Place{shared.end, shared.end + room_bytes});
   shared.places.push_back(place);
-  shared.end += room_bytes;
+  shared.end = place->end;
+  users(*shared.segment, place->offset).store(0, std::memory_order_relaxed);  // bytes of an earlier ring, perhaps
   const bool is_clean = place->offset >= shared.written_end;
   shared.written_end = std::max(shared.written_end, shared.end);
   std::shared_ptr<void> owner(place.get(), [place, segment = shared.segment](void*) { place->is_held = false; });
