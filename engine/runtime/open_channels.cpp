@@ -72,6 +72,15 @@ void prepare_for_far(const transport::Transport& transport, OutgoingMessage& m) 
   if (m.pieces) m.pieces->may_be_far = true;
 }
 
+/// Makes a long message ready to be unpacked while others move, where they do not move alone.
+void prepare_for_parts(const transport::Transport& transport, IncomingMessage& m) {
+  if (transport.delivers_alone(static_cast<int>(m.world_rank)) || m.bytes < 2 * IncomingMessage::part_bytes ||
+      m.placement || m.pieces || !MessageCursor::serves(m.calls))
+    return;
+  m.cursor = std::make_unique<MessageCursor>();
+  m.cursor->reserve(m.calls);
+}
+
 /// The channels to be opened.
 class Specs {
  public:
@@ -319,6 +328,7 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
         m.placement = Placement::of_received(
             statement, schedule, *std::ranges::find(schedule.receives, m.peer, &Message::peer), limits.placing);
       specs.add(schedule, m, Direction::receive, !MessageCursor::serves(m.calls));
+      prepare_for_parts(transport, m);
     }
   }
   specs.open(transport, deadline);

@@ -42,6 +42,7 @@ struct OutgoingMessage {
 
 /// A message that this rank receives in every run, or its local share.
 struct IncomingMessage {
+  static constexpr std::size_t part_bytes = 32768;  ///< that are unpacked between two looks at what else moves
   std::int64_t peer = 0, world_rank = 0;  ///< the sender
   std::size_t bytes = 0;
   std::unique_ptr<transport::Channel> channel;  ///< null: local
@@ -57,6 +58,7 @@ struct IncomingMessage {
   std::unique_ptr<IncomingLoan> loan;      ///< null: was not lent yet
   std::optional<InPlace> in_place;         ///< where it goes as it travels
   std::unique_ptr<Placement> placement;    ///< null: unpacked
+  std::unique_ptr<MessageCursor> cursor;   ///< unpacks it some bytes at a time; null: only as a whole
 };
 
 /// What one statement does in a run once its schedule is known.

@@ -191,6 +191,24 @@ const ReadyCall* Runner::send_rest(OutgoingMessage& m) {
   m.is_done = true;
 }
 
+/// The same a part at a time, while other messages of the statement are under way that this rank has to move: their
+/// other ends would wait for it meanwhile.
+void Runner::apply_in_parts(StatementProgram& s, IncomingMessage& m, const std::byte* message) {
+  const auto is_sent = [](const OutgoingMessage& o) { return o.next == 0 || o.channel->is_sent(o.next - 1); };
+  m.cursor->restart();
+  for (std::size_t left = m.bytes; left > 0;) {
+    const bool is_alone = std::ranges::all_of(s.outgoing, is_sent) &&
+                          std::ranges::all_of(s.incoming, [&](const auto& i) { return i.is_done || &i == &m; });
+    const std::size_t count = is_alone ? left : std::min(left, IncomingMessage::part_bytes);
+    if (const ReadyCall* faulty = m.cursor->unpack(m.calls, memory_, message, count))
+      note_zero_divisor(s.statement, *faulty, false);
+    message += count;
+    left -= count;
+    if (left > 0) transport_->progress();
+  }
+  m.is_done = true;
+}
+
 /// Applies what has come; whether everything has.
 [[gnu::hot]] bool Runner::take_arrived(StatementProgram& s) {
   bool is_complete = !s.collective || s.collective->is_complete();
@@ -247,6 +265,8 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
     m.is_done = true;
   } else if (m.placement) {
     m.is_done = true;
+  } else if (m.cursor) {
+    apply_in_parts(s, m, message);
   } else {
     apply(s, m, message);
   }

@@ -107,6 +107,7 @@ class Runner final : private FaultNotes {
   bool take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions);
   bool take_fetched(StatementProgram& s, IncomingMessage& m);
   void apply(StatementProgram& s, IncomingMessage& m, std::byte* message);
+  void apply_in_parts(StatementProgram& s, IncomingMessage& m, const std::byte* message);
   void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) override;
   RunContext context();
   static Wait coming(const IncomingMessage& m);
