@@ -34,7 +34,7 @@ struct Engine::State {
   std::chrono::nanoseconds timeout;
   std::shared_ptr<PlanCache> cache = std::make_shared<PlanCache>();
   std::shared_ptr<StartedRuns> started_runs = std::make_shared<StartedRuns>();
-  DirectLimits direct;
+  LongMessages long_messages;
   TwoStepLimits two_steps;
   transport::NativeCollectives native = transport::native_collectives_from_environment();
   NativeOperators operators;
@@ -211,7 +211,7 @@ Executable Engine::compile(const Plan& plan, const Values& values, Code code) {
     }
     clock.done("agree on messages");
   }
-  open_channels(*program, state_->direct, transport, state_->deadline());
+  open_channels(*program, state_->long_messages, transport, state_->deadline());
   auto state = std::make_unique<Executable::State>(
       std::move(bound), Runner(std::move(*program), state_->transport, state_->timeout, state_->started_runs));
   clock.done("open channels");

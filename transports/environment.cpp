@@ -93,11 +93,11 @@ std::size_t two_step_bytes_from_environment() {
 }
 
 std::size_t place_bytes_from_environment() {
-  return number_from_environment("KPLAN_PLACE_BYTES", 262144, "no message at all");
+  return number_from_environment("KPLAN_PLACE_BYTES", 16384, "no message at all");
 }
 
 std::size_t place_block_bytes_from_environment() {
-  return number_from_environment("KPLAN_PLACE_BLOCK_BYTES", 128, "any block");
+  return number_from_environment("KPLAN_PLACE_BLOCK_BYTES", 40, "any block");
 }
 
 }  // namespace kplan::transport

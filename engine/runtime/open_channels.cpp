@@ -61,7 +61,7 @@ bool sends_alike(const StatementSchedule& s) {
 /// Makes the message ready for slots that are far, with memory in which it can be made before.
 void prepare_for_far(const transport::Transport& transport, OutgoingMessage& m) {
   const std::size_t least = transport.non_temporal_bytes(static_cast<int>(m.world_rank));
-  if (least == 0 || m.bytes < least || m.placement) return;
+  if (least == 0 || m.bytes < least) return;
   if (MessageCursor::serves(m.calls)) {
     m.cursor = std::make_unique<MessageCursor>();
     m.cursor->reserve(m.calls);
@@ -73,10 +73,11 @@ void prepare_for_far(const transport::Transport& transport, OutgoingMessage& m) 
 }
 
 /// Makes a long message ready to be unpacked while others move, where they do not move alone.
-void prepare_for_parts(const transport::Transport& transport, IncomingMessage& m) {
-  if (transport.delivers_alone(static_cast<int>(m.world_rank)) || m.bytes < 2 * IncomingMessage::part_bytes ||
-      m.placement || m.pieces || !MessageCursor::serves(m.calls))
+void prepare_for_parts(const transport::Transport& transport, IncomingMessage& m, std::size_t part_bytes) {
+  if (part_bytes == 0 || m.bytes < fewest_pieces * part_bytes || m.pieces ||
+      transport.delivers_alone(static_cast<int>(m.world_rank)) || !MessageCursor::serves(m.calls))
     return;
+  m.part_bytes = part_bytes;
   m.cursor = std::make_unique<MessageCursor>();
   m.cursor->reserve(m.calls);
 }
@@ -261,7 +262,7 @@ std::vector<TakenWhole> taken_whole(const Program& program, const transport::Tra
   return out;
 }
 
-void open_channels(Program& program, const DirectLimits& limits, transport::Transport& transport,
+void open_channels(Program& program, const LongMessages& limits, transport::Transport& transport,
                    transport::Clock::time_point deadline) {
   Specs specs(program.schedule, transport);
   std::map<int, WrittenLines> written;  // by a phase's first statement
@@ -304,7 +305,7 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
         specs.add_shared(schedule, m, Direction::send);
         continue;
       }
-      if (transport.places_messages(peer))
+      if (transport.places_messages(peer) && !m.in_place)
         m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
       specs.add(schedule, m, Direction::send, schedule.sends[k].is_taken_whole);
       prepare_for_far(transport, m);
@@ -312,7 +313,7 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
       // A receiver takes in pieces what it fetches and cannot fetch into place.
       const std::size_t least_fetched = transport.fetch_bytes(peer);
       if ((m.pieces || m.is_carried) && least_fetched > 0 && m.bytes >= least_fetched) m.fetched_from = m.in_place;
-      if (m.placement || !transport.lends_regions(peer)) m.in_place.reset();
+      if (!transport.lends_regions(peer)) m.in_place.reset();
       m.may_be_taken_back = m.in_place && transport.lends_memory(peer);
       m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);
       if (m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes)
@@ -328,7 +329,7 @@ void open_channels(Program& program, const DirectLimits& limits, transport::Tran
         m.placement = Placement::of_received(
             statement, schedule, *std::ranges::find(schedule.receives, m.peer, &Message::peer), limits.placing);
       specs.add(schedule, m, Direction::receive, !MessageCursor::serves(m.calls));
-      prepare_for_parts(transport, m);
+      prepare_for_parts(transport, m, limits.part_bytes);
     }
   }
   specs.open(transport, deadline);

@@ -1,6 +1,7 @@
 #pragma once
-// Messages that the transport sends from, or receives into, the program's buffers: plain copies of blocks long enough
-// that walking them costs the transport little, in messages so long that packing and unpacking cost more.
+// Messages that the transport may send from, or receive into, the program's buffers: plain copies of blocks long enough
+// that walking them costs the transport little, in messages so long that packing and unpacking may cost more. Runs try
+// which is faster.
 
 #include <memory>
 #include <vector>
@@ -31,13 +32,13 @@ class Placement {
   void tell(transport::Channel& channel, const std::vector<BoundMemory>& memory);
 
  private:
+  Placement(const Message& m, const PlacingLimits& limits);
   bool add(const Transfer& t, int buffer, std::int64_t element_bytes);
   bool add(Piece piece, int buffer, std::int64_t element_bytes);
-  bool is_worth_it(const Message& m, const PlacingLimits& limits) const;
 
   std::vector<int> buffers_;  ///< by blocks
   std::vector<transport::Blocks> blocks_;
-  std::int64_t message_bytes_ = 0, block_count_ = 0;
+  std::int64_t message_bytes_ = 0, block_count_ = 0, most_blocks_;
 };
 
 }  // namespace kplan

@@ -35,14 +35,13 @@ struct OutgoingMessage {
   std::unique_ptr<OutgoingLoan> loan;     ///< null: never lent
   bool may_be_taken_back = false;         ///< what lies in place is put instead when nobody comes for it
   unsigned vain_looks = 0;                ///< whether the receiver has read what was lent
-  std::unique_ptr<Placement> placement;   ///< null: packed, or lies in place
+  std::unique_ptr<Placement> placement;   ///< null: always packed, or lies in place
   bool may_be_far = false;                ///< its slots may be far: see Channel::best_stores
   std::unique_ptr<MessageCursor> cursor;  ///< packs it some bytes at a time then; null: it is made as a whole
 };
 
 /// A message that this rank receives in every run, or its local share.
 struct IncomingMessage {
-  static constexpr std::size_t part_bytes = 32768;  ///< that are unpacked between two looks at what else moves
   std::int64_t peer = 0, world_rank = 0;  ///< the sender
   std::size_t bytes = 0;
   std::unique_ptr<transport::Channel> channel;  ///< null: local
@@ -57,8 +56,9 @@ struct IncomingMessage {
   bool comes_whole = false;                ///< in this run, though it has pieces
   std::unique_ptr<IncomingLoan> loan;      ///< null: was not lent yet
   std::optional<InPlace> in_place;         ///< where it goes as it travels
-  std::unique_ptr<Placement> placement;    ///< null: unpacked
-  std::unique_ptr<MessageCursor> cursor;   ///< unpacks it some bytes at a time; null: only as a whole
+  std::unique_ptr<Placement> placement;    ///< null: always unpacked
+  std::unique_ptr<MessageCursor> cursor;   ///< unpacks it `part_bytes` at a time; null: as a whole
+  std::size_t part_bytes = 0;
 };
 
 /// What one statement does in a run once its schedule is known.
@@ -110,17 +110,19 @@ struct LoweredStatement {
 };
 std::vector<LoweredStatement> lower(const BoundPlan& bound, const Schedule& schedule, SpecTable& specs);
 
-/// Which messages are not packed.
-struct DirectLimits {
+/// How long messages move.
+struct LongMessages {
   LendingLimits lending;
   PlacingLimits placing;
+  /// Unpacked at a time while others move; 0: all.
+  std::size_t part_bytes = transport::piece_bytes_from_environment();
 };
 
 /// The long messages that this rank cannot unpack piece by piece.
 std::vector<TakenWhole> taken_whole(const Program& program, const transport::Transport& transport);
 
 /// Collective: opens the channels of all statements.
-void open_channels(Program& program, const DirectLimits& limits, transport::Transport& transport,
+void open_channels(Program& program, const LongMessages& limits, transport::Transport& transport,
                    transport::Clock::time_point deadline);
 
 }  // namespace kplan

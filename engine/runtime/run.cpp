@@ -28,7 +28,9 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   std::size_t messages = 0, longest = 0;
   for (const StatementProgram& s : program_.statements) {
     messages += s.outgoing.size();
+    for (const IncomingMessage& m : s.incoming) can_place_ = can_place_ || m.placement;
     for (const OutgoingMessage& m : s.outgoing) {
+      can_place_ = can_place_ || m.placement;
       if (m.may_be_far && !m.cursor) longest = std::max(longest, m.bytes);
       can_lend_to_fetch_ = can_lend_to_fetch_ || m.fetched_from;
     }
@@ -103,7 +105,7 @@ void Runner::begin_collective(int number, StatementProgram& s) {
   for (IncomingMessage& m : s.incoming) {
     m.is_done = m.comes_whole = false;
     if (m.pieces) m.pieces->begin_run();
-    if (m.placement) m.channel->expect(m.next);
+    if (m.placement) m.channel->expect(m.next, places_ ? transport::Lies::in_place : transport::Lies::in_slot);
   }
   if (s.collective) return begin_collective(number, s);
   bool are_others_carried = false;
@@ -126,6 +128,10 @@ void Runner::begin_collective(int number, StatementProgram& s) {
       if (m.may_be_taken_back) note_lent(number, m);
       continue;
     }
+    if (m.placement && places_) {
+      m.channel->put_placed(seq);
+      continue;
+    }
     const transport::Stores stores = m.may_be_far ? m.channel->best_stores(seq) : transport::Stores::cached;
     if (stores != transport::Stores::cached) {
       pack_for_far(number, m, slot, stores);
@@ -133,7 +139,7 @@ void Runner::begin_collective(int number, StatementProgram& s) {
       const Clock::time_point begin = Clock::now();
       pack(number, m, slot);
       m.pieces->note_packing(Clock::now() - begin);
-    } else if (!m.placement) {
+    } else {
       pack(number, m, slot);
     }
     m.channel->put(seq, m.bytes);
@@ -199,7 +205,7 @@ void Runner::apply_in_parts(StatementProgram& s, IncomingMessage& m, const std::
   for (std::size_t left = m.bytes; left > 0;) {
     const bool is_alone = std::ranges::all_of(s.outgoing, is_sent) &&
                           std::ranges::all_of(s.incoming, [&](const auto& i) { return i.is_done || &i == &m; });
-    const std::size_t count = is_alone ? left : std::min(left, IncomingMessage::part_bytes);
+    const std::size_t count = is_alone ? left : std::min(left, m.part_bytes);
     if (const ReadyCall* faulty = m.cursor->unpack(m.calls, memory_, message, count))
       note_zero_divisor(s.statement, *faulty, false);
     message += count;
@@ -263,7 +269,7 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
     if (const ReadyCall* faulty = m.pieces->take(m.calls, memory_, message, m.pieces->left()))
       note_zero_divisor(s.statement, *faulty, false);
     m.is_done = true;
-  } else if (m.placement) {
+  } else if (m.placement && places_) {
     m.is_done = true;
   } else if (m.cursor) {
     apply_in_parts(s, m, message);
@@ -346,6 +352,8 @@ inline void Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
   may_wait_ = may_wait;
   if (can_lend_to_fetch_) [[unlikely]]
     lends_to_fetch_ = may_wait && fetch_trial_.begin(run_, Clock::now());
+  if (can_place_) [[unlikely]]
+    places_ = place_trial_.begin(run_, Clock::now());
   const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
   if (carries_hashes_) compared_ = compared;
   else if (!compared.empty()) uniform_check_.begin(program_.bound, compared);
@@ -355,6 +363,15 @@ inline void Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
   goes_on_ = may_go_on_ && !may_wait;
   if (goes_on_) [[unlikely]]
     started_runs_->add(*this);
+  if (can_place_ && !may_wait) [[unlikely]]
+    place_trial_.leave(Clock::now());
+}
+
+void Runner::wait() {
+  if (!is_started_) return;
+  if (can_place_) [[unlikely]]
+    place_trial_.come_back(Clock::now());
+  finish_run();
 }
 
 /// Whether uniform values that were to be the same have been found to differ; that is what has failed then.
@@ -365,8 +382,7 @@ inline void Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
   return failure != nullptr;
 }
 
-[[gnu::hot]] void Runner::wait() {
-  if (!is_started_) return;
+[[gnu::hot]] void Runner::finish_run() {
   stop_going_on();
   if (is_broken_) [[unlikely]] {  // while another run was waited for
     is_started_ = false;
@@ -386,6 +402,8 @@ inline void Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
       [&] { return taking_part(uniform_check_.waits_for()); });
   if (can_lend_to_fetch_) [[unlikely]]
     fetch_trial_.end(Clock::now());
+  if (can_place_) [[unlikely]]
+    place_trial_.end(Clock::now());
   is_started_ = false;
   ++run_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));

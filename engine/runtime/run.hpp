@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "engine/runtime/fetch_trial.hpp"
+#include "engine/runtime/run_trial.hpp"
 #include "engine/runtime/uniform_check.hpp"
 #include "engine/runtime/varying_statement.hpp"
 
@@ -55,7 +55,7 @@ class Runner final : private FaultNotes {
   void wait();
   void run() {
     start(/*may_wait=*/true);
-    wait();
+    finish_run();
   }
   /// Takes what has come to a started run, and begins the next phases as far as that does not block. False where it has
   /// failed, which its wait() tells.
@@ -68,6 +68,7 @@ class Runner final : private FaultNotes {
     std::string text;
   };
   void start(bool may_wait);
+  void finish_run();
   void begin(const std::vector<int>& phase);
   void finish(const std::vector<int>& phase);
   void stop_going_on() {
@@ -149,7 +150,13 @@ class Runner final : private FaultNotes {
   bool has_moved_ = false;          ///< a piece, since it was last looked at
   bool can_lend_to_fetch_ = false;  ///< some messages
   bool lends_to_fetch_ = false;     ///< those, in this run
-  FetchTrial fetch_trial_;
+  /// Whether long messages in one region are fetched by their receivers, which spares a copy, or go through slots,
+  /// which both ends work at and which nobody has to wait for.
+  RunTrial fetch_trial_{/*first=*/0, /*worth_it=*/0.95, /*is_likely=*/false};
+  bool can_place_ = false;  ///< some messages
+  bool places_ = true;      ///< those, in this run
+  /// Whether the transport takes messages from where they lie, or they are packed.
+  RunTrial place_trial_{/*first=*/RunTrial::runs, /*worth_it=*/1.05, /*is_likely=*/true};
   std::vector<std::byte> fetched_;  ///< a part of a message
   std::vector<std::byte> made_;     ///< a whole message, before it is copied to a slot that is far
   std::uint64_t run_ = 0;

@@ -1,12 +1,15 @@
-// Ends of channels that are placed: messages lie in the caller's memory. Where a transport places nothing, it says so.
+// Ends of channels that are placed: messages lie in the caller's memory, or in the slot as at other ends. Where a
+// transport places nothing, it says so.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <random>
 #include <thread>
 
 #include "tests/transports/ranks.hpp"
 
 using namespace kplan::tests;
 using kplan::transport::Blocks;
+using kplan::transport::Lies;
 
 namespace {
 
@@ -68,7 +71,7 @@ void send_placed(Transport& transport, Channel& channel, std::uint64_t seq, unsi
   claim(n == bytes, "the blocks are the message");
   wait_for(transport, "the turn", [&] { return channel.send_slot(seq); });
   channel.place(blocks);
-  channel.put(seq, bytes);
+  channel.put_placed(seq);
   wait_for(transport, "the message to be sent", [&] { return channel.is_sent(seq); });
 }
 
@@ -81,7 +84,7 @@ void receive_placed(Transport& transport, Channel& channel, std::uint64_t seq, u
     claim(std::ranges::count(memory, untouched) == static_cast<std::ptrdiff_t>(memory_bytes),
           "nothing is written before it is expected");
   }
-  channel.expect(seq);
+  channel.expect(seq, Lies::in_place);
   wait_for(transport, "a message", [&] { return channel.arrived(seq); });
   std::size_t n = 0;
   each_byte(blocks, [&](std::byte& b) { message[n++] = std::exchange(b, untouched); });
@@ -112,6 +115,27 @@ TEST_CASE("placed messages are sent from and received into blocks of any shape, 
       });
 }
 
+TEST_CASE("a placed end takes some messages from its slot", "[conformance]") {
+  on_ranks(2, [=](Transport& transport) {
+    if (!places_messages(transport)) return meet(transport);
+    const auto channel = open_end(transport, true);
+    std::minstd_rand random(static_cast<unsigned>(transport.rank() + 1));  // each end by itself
+    for (std::uint64_t seq = 0; seq < 40 && channel; ++seq) {
+      const bool is_in_place = random() % 3 != 0;
+      if (transport.rank() == 0) {
+        if (is_in_place) send_placed(transport, *channel, seq, 6);
+        else send(transport, *channel, seq, bytes, 6);
+      } else if (is_in_place) {
+        receive_placed(transport, *channel, seq, 6);
+      } else {
+        channel->expect(seq, Lies::in_slot);
+        receive(transport, *channel, seq, bytes, 6);
+      }
+    }
+    meet(transport);
+  });
+}
+
 TEST_CASE("a short message may be placed at one end only", "[conformance]") {
   constexpr std::size_t capacity = 6000;
   for (const bool is_sender_placed : {false, true})
@@ -125,11 +149,11 @@ TEST_CASE("a short message may be placed at one end only", "[conformance]") {
         if (transport.rank() == 0 && is_placed) {
           wait_for(transport, "the turn", [&] { return channel->send_slot(seq); });
           fill(memory.data(), capacity, 7, seq);
-          channel->put(seq, capacity);
+          channel->put_placed(seq);
         } else if (transport.rank() == 0) {
           send(transport, *channel, seq, capacity, 7);
         } else if (is_placed) {
-          channel->expect(seq);
+          channel->expect(seq, Lies::in_place);
           wait_for(transport, "a message", [&] { return channel->arrived(seq); });
           claim_filled(memory.data(), capacity, 7, seq);
           channel->release(seq);
@@ -156,10 +180,10 @@ TEST_CASE("placed messages may lie elsewhere each time, and where others lay bef
         }
         channel->place(std::vector<Blocks>{{place, {0}, {100}, {300}, 300}});
         if (transport.rank() == 0) {
-          channel->put(seq, capacity);
+          channel->put_placed(seq);
           continue;
         }
-        channel->expect(seq);
+        channel->expect(seq, Lies::in_place);
         wait_for(transport, "a message", [&] { return channel->arrived(seq); });
         claim_filled(place, capacity, 8, seq);
         channel->release(seq);
@@ -175,7 +199,7 @@ TEST_CASE("a placed message that is given up is not written any more", "[conform
     if (transport.rank() == 1) {
       std::vector<std::byte> memory(memory_bytes, untouched);
       channel->place(blocks_in(memory.data(), 2));
-      channel->expect(0);
+      channel->expect(0, Lies::in_place);
       wait_for(transport, "the memory", [&] { return channel->give_up(0); });
       claim(std::ranges::count(memory, untouched) == static_cast<std::ptrdiff_t>(memory_bytes), "nothing was written");
     }

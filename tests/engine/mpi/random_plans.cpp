@@ -1,5 +1,6 @@
 // Random plans over MPI, or libfabric: every process draws the same plans for as many ranks as there are processes,
-// runs its own rank, and compares its memory with the reference interpreter's. Environment: KPLAN_SEED, KPLAN_PLANS.
+// runs its own rank, and compares its memory with the reference interpreter's. Environment: KPLAN_SEED, KPLAN_PLANS,
+// KPLAN_RUNS of each.
 //   random_plans [mpi|ofi]
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
     return text ? std::strtoull(text, nullptr, 10) : otherwise;
   };
   const std::uint64_t seed = number("KPLAN_SEED", 20261122), plans = number("KPLAN_PLANS", 300);
+  const int runs = static_cast<int>(number("KPLAN_RUNS", 2));
   auto transport = argc > 1 && std::string_view(argv[1]) == "ofi" ? transport::ofi_world() : transport::mpi_world();
   const auto rank = static_cast<std::size_t>(transport->rank());
   int identical = 0, both_failed = 0;
@@ -24,12 +26,12 @@ int main(int argc, char** argv) {
     std::mt19937_64 random(seed + k);
     RandomPlan drawn = draw_plan(random);
     drawn.ranks = transport->size();
-    Expectation expected = expectation_of(drawn, 2);
+    Expectation expected = expectation_of(drawn, runs);
     if (!expected.plan) continue;
     const std::string failed = "failed";
     std::string mine;
     try {
-      run_engine(transport, *expected.plan, expected.before[rank], 2);
+      run_engine(transport, *expected.plan, expected.before[rank], runs);
       if (expected.error.empty())
         mine = difference(expected.plan->model(), expected.after[rank], expected.before[rank], rank);
     } catch (const TransportError& e) {

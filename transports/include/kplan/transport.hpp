@@ -8,7 +8,7 @@
 //         or:  channel.put_in_place(seq, region, bytes);        ... later ...     while (!channel.is_sent(seq))
 //         progress;
 //   receiver:  while (!(p = channel.arrived(seq))) progress;    unpack from p;    channel.release(seq)
-//         or, where its end is placed:  channel.expect(seq);    while (!channel.arrived(seq)) progress;
+//         before that, where its end is placed:  channel.expect(seq, Lies::in_place or in_slot);
 //
 // A transport belongs to one rank and is used by one thread at a time. Backends: local (ranks as threads of one
 // process), mpi, ofi. All ranks must make collective calls in the same order.
@@ -39,6 +39,9 @@ enum class Stores : std::uint8_t {
   whole_lines,   ///< through the caches, by the processor's own copy, which need not fetch what it overwrites
 };
 
+/// Where a message of a placed end lies.
+enum class Lies : std::uint8_t { in_slot, in_place };
+
 /// Where bytes lie in memory, in the order in which they travel: for each offset, a nest of loops over blocks.
 struct Blocks {
   std::byte* base = nullptr;                        ///< only read by a sender
@@ -55,7 +58,7 @@ struct ChannelSpec {
   std::size_t capacity_bytes = 0;  ///< of a message, at least 1; the same at both ends
   int slots = 2;                   ///< at least 1; the same at both ends
   Direction direction = Direction::send;
-  bool is_placed = false;  ///< this end has no slots: its messages lie in the caller's memory, see Channel::place
+  bool is_placed = false;  ///< messages of this end may lie in the caller's memory, see Channel::place
   /// A sending end's receivers beside `peer`, where Transport::most_receivers() allows them: each opens its end as
   /// though it were the only one. Every message goes to all, from one slot, which is free again when all have released
   /// it; is_sent() means all of them. Nothing is lent or placed.
@@ -120,14 +123,18 @@ class Channel {
   /// Hands the slot back. Messages are released in order, each once.
   virtual void release(std::uint64_t seq) = 0;
 
-  // Ends that were opened as placed, where Transport::places_messages(). All messages are of capacity_bytes. The
-  // address that send_slot() and arrived() give only tells that it is time.
+  // Ends that were opened as placed, where Transport::places_messages(). All messages are of capacity_bytes. Each lies
+  // in the slot, as at other ends, or in its place, and then the address that send_slot() and arrived() give only tells
+  // that it is time.
 
-  /// Says where the messages lie from now on, while none is under way at this end. Cheap to repeat with the same
-  /// blocks; may allocate.
+  /// Says where messages lie from now on that are in place, while none is under way at this end. Cheap to repeat with
+  /// the same blocks; may allocate.
   virtual void place(std::span<const Blocks>) {}
-  /// The receiver's: from now on message `seq` may be written to its place. Before arrived(seq), once.
-  virtual void expect(std::uint64_t) {}
+  /// The sender's: sends message `seq` from its place, which must stay unchanged until is_sent(seq). Call only after
+  /// send_slot(seq) was not null.
+  virtual void put_placed(std::uint64_t) {}
+  /// The receiver's: from now on message `seq` may be written there. Before arrived(seq), once for every message.
+  virtual void expect(std::uint64_t, Lies) {}
   /// The receiver's: gives up message `seq`, which was expected. False while something may still be written.
   virtual bool give_up(std::uint64_t) { return true; }
 };
@@ -358,8 +365,9 @@ std::chrono::nanoseconds timeout_from_environment();
 /// PlanError for anything else in that variable.
 bool node_path_from_environment();
 
-/// The bytes of a piece where long messages go through shared memory in pieces: KPLAN_PIECE_BYTES, a number from 1 to
-/// 2^30, 32768 by default; 0: they go whole. Must be the same on all ranks. Errors: PlanError.
+/// The bytes of a piece where long messages go through shared memory in pieces, or are unpacked in parts elsewhere:
+/// KPLAN_PIECE_BYTES, a number from 1 to 2^30, 32768 by default; 0: they go whole. Must be the same on all ranks.
+/// Errors: PlanError.
 std::size_t piece_bytes_from_environment();
 
 /// From how many bytes on messages to far cores are written past the caches, or in whole lines:
@@ -391,12 +399,12 @@ std::size_t lend_spread_from_environment();
 /// KPLAN_FETCH_BYTES, a number from 1 to 2^30, 65536 by default; 0: none is. Local. Errors: PlanError.
 std::size_t fetch_bytes_from_environment();
 
-/// From how many bytes on a message is placed where it can be: KPLAN_PLACE_BYTES, a number from 1 to 2^30, 262144 by
-/// default; 0: none is. Local. Errors: PlanError.
+/// From how many bytes on a message may be placed, where runs find that faster: KPLAN_PLACE_BYTES, a number from 1 to
+/// 2^30, 16384 by default; 0: none is. Local. Errors: PlanError.
 std::size_t place_bytes_from_environment();
 
-/// How long the blocks must be that a placed message lies in: KPLAN_PLACE_BLOCK_BYTES, a number from 1 to 2^30, 128 by
-/// default; 0: any. Local. Errors: PlanError.
+/// How long the blocks must be that a placed message lies in, on average: KPLAN_PLACE_BLOCK_BYTES, a number from 1 to
+/// 2^30, 40 by default; 0: any. Local. Errors: PlanError.
 std::size_t place_block_bytes_from_environment();
 
 }  // namespace kplan::transport

@@ -1,0 +1,97 @@
+// Which of two ways runs go, by what they took.
+#include "engine/runtime/run_trial.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstdint>
+
+using namespace std::chrono_literals;
+using kplan::RunTrial;
+
+namespace {
+
+/// Runs that take so long; how many of them went the first way.
+struct Runs {
+  RunTrial trial{0, 0.95, false};
+  std::uint64_t next = 0;
+  RunTrial::Time now{};
+
+  int make(std::uint64_t count, std::chrono::nanoseconds first, std::chrono::nanoseconds other) {
+    int out = 0;
+    for (const std::uint64_t end = next + count; next < end; ++next) {
+      const bool is_first = trial.begin(next, now);
+      now += is_first ? first : other;
+      trial.end(now);
+      if (is_first) ++out;
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("runs go the first way where they are shorter then, and both ways are tried again") {
+  Runs runs;
+  CHECK(runs.make(16, 10us, 20us) == 8);
+  CHECK(runs.make(112, 10us, 20us) == 112);
+  // It has become slower.
+  CHECK(runs.make(16, 30us, 20us) == 8);
+  CHECK(runs.make(112, 30us, 20us) == 0);
+  // Hardly faster is not enough.
+  CHECK(runs.make(128, 98us, 100us) == 8);
+  CHECK(runs.make(128, 90us, 100us) == 8 + 112);
+  // Later trials are seldom.
+  CHECK(runs.make(512, 10us, 20us) == 4 * (8 + 112));
+  CHECK(runs.make(1024, 10us, 20us) == 8 + 1008);
+  CHECK(runs.make(1024, 30us, 20us) == 8);
+}
+
+TEST_CASE("a trial in which some runs were not timed changes nothing") {
+  Runs runs;
+  runs.make(12, 10us, 20us);
+  runs.next += 4;  // started, not run
+  CHECK(runs.make(112, 10us, 20us) == 0);
+  runs.next += 6;  // in the next trial's first way
+  CHECK(runs.make(122, 10us, 20us) == 2);
+  CHECK(runs.make(128, 10us, 20us) == 8 + 112);
+}
+
+TEST_CASE("single slow runs do not count") {
+  Runs runs;
+  runs.make(4, 10us, 20us);
+  runs.make(2, 900us, 20us);
+  CHECK(runs.make(122, 10us, 20us) == 2 + 112);
+}
+
+TEST_CASE("trials of two questions do not meet") {
+  RunTrial fetching(0, 0.95, false), placing(RunTrial::runs, 1, true);
+  const RunTrial::Time now{};
+  for (std::uint64_t run = 0; run < 4096; ++run) {
+    // Nothing takes any time, so outside of trials the first way is never taken, once it has been tried.
+    const bool fetches = fetching.begin(run, now), places = placing.begin(run, now);
+    fetching.end(now);
+    placing.end(now);
+    if (run >= 2 * RunTrial::runs) CHECK(!(fetches && places));
+  }
+}
+
+TEST_CASE("what a program does between start and wait does not count") {
+  RunTrial trial(0, 1, true);
+  RunTrial::Time now{};
+  for (std::uint64_t run = 0; run < RunTrial::runs; ++run) {
+    const bool is_first = trial.begin(run, now);
+    now += is_first ? 10us : 20us;
+    trial.leave(now);
+    now += is_first ? 900us : 1us;
+    trial.come_back(now);
+    now += 5us;
+    trial.end(now);
+  }
+  CHECK(trial.begin(RunTrial::runs, now));
+}
+
+TEST_CASE("before the first trial runs go the way that is likely to be faster") {
+  for (const bool is_likely : {false, true}) {
+    RunTrial trial(RunTrial::runs, 1, is_likely);
+    for (std::uint64_t run = 0; run < RunTrial::runs; ++run) CHECK(trial.begin(run, {}) == is_likely);
+  }
+}
