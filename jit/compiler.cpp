@@ -1,6 +1,7 @@
 // How it works: a map from a spec's key to what equal kernels share, held weakly, so that code goes with its last
-// kernel. Each entry is at one stage; whoever moves it to `making`, a waiting call or the background, makes the code
-// of all that it moved as one batch, without the map's lock, and the others wait for the stage to change.
+// kernel, or a little later: what was made last is kept, for plans that come one after the other. Each entry is at one
+// stage; whoever moves it to `making`, a waiting call or the background, makes the code of all that it moved as one
+// batch, without the map's lock, and the others wait for the stage to change.
 #include "jit/compiler.hpp"
 
 #include <condition_variable>
@@ -24,6 +25,8 @@ using Codes = std::vector<std::shared_ptr<SharedCode>>;
 
 /// Kernels become compiled in the background so many at a time.
 constexpr std::size_t background_batch = 32;
+/// Kernels that are kept though nobody holds them.
+constexpr std::size_t most_kept = 256;
 
 }  // namespace
 
@@ -33,6 +36,7 @@ struct Compiler::State {
   std::unordered_map<std::string, std::weak_ptr<SharedCode>> cache;
   std::size_t sweep_at = 1024;
   std::deque<std::weak_ptr<SharedCode>> queue;
+  std::deque<std::shared_ptr<SharedCode>> kept;  ///< the last that were compiled
   Statistics statistics;
   CodeMaker maker;
   Background background{[this] { return work(); }};
@@ -83,7 +87,10 @@ struct Compiler::State {
     std::lock_guard lock(mutex);
     for (std::size_t i = 0; i < codes.size(); ++i) {
       codes[i]->stage = made[i].failure ? Stage::failed : made[i].is_unwanted ? Stage::asked : Stage::made;
-      if (made[i].code.function() != nullptr) codes[i]->set_compiled(std::move(made[i].code));
+      if (made[i].code.function() != nullptr) {
+        codes[i]->set_compiled(std::move(made[i].code));
+        keep(codes[i]);
+      }
       if (made[i].is_unwanted) drop(codes[i], spent);
       if (!made[i].failure) continue;
       ++spent.failed;
@@ -93,6 +100,11 @@ struct Compiler::State {
     statistics += spent;
     changed.notify_all();
     return failure;
+  }
+
+  void keep(const std::shared_ptr<SharedCode>& code) {
+    if (kept.size() == most_kept) kept.pop_front();
+    kept.push_back(code);
   }
 
   /// What nobody wanted is dropped, unless somebody does by now.

@@ -134,6 +134,17 @@ TEST_CASE("a kernel outlives the batch mates it was compiled with") {
   CHECK(widens(kept, 205));
 }
 
+TEST_CASE("code that is released stays for those who ask for it soon") {
+  const KernelSpec spec = widening_spec(310);
+  (void)Compiler::instance().compile({&spec, 1});
+  const auto before = Compiler::instance().statistics();
+  const auto again = Compiler::instance().compile({&spec, 1});
+  const auto after = Compiler::instance().statistics();
+  CHECK(widens(again[0], 310));
+  CHECK(again[0].is_compiled() == Compiler::instance().is_available());
+  CHECK(after.from_memory - before.from_memory == (Compiler::instance().is_available() ? 1u : 0u));
+}
+
 TEST_CASE("threads compile, share, run and release at the same time") {
   std::vector<std::thread> threads;
   std::vector<int> failures(4, 0);
