@@ -56,7 +56,6 @@ bool WrittenLines::contains(int buffer, std::int64_t line) const {
 
 BetterLent better_lent(const Statement& statement, const Message& m, const WrittenLines& written,
                        const LendingLimits& limits) {
-  if (limits.least_bytes == 0 || static_cast<std::size_t>(m.bytes) < limits.least_bytes) return BetterLent::never;
   if (limits.most_spread == 0) return BetterLent::always;
   // Of values that are written anew in every run: what was measured with such loops.
   constexpr double least_dense_bytes = 1310720, most_dense_spread = 1.5, least_spread_bytes = 4 << 20;
@@ -85,29 +84,29 @@ BetterLent better_lent(const Statement& statement, const Message& m, const Writt
   return is_dense || fetched >= least_spread_bytes ? BetterLent::always : BetterLent::when_seldom_written;
 }
 
-std::optional<OutgoingLoan> OutgoingLoan::of(const Statement& statement, const StatementSchedule& s, const Message& m) {
-  if (s.reads_what_it_writes || std::ranges::any_of(statement.reductions, &Reduction::is_native)) return std::nullopt;
-  OutgoingLoan out;
+std::unique_ptr<OutgoingLoan> OutgoingLoan::of(const Statement& statement, const StatementSchedule& s, const Message& m,
+                                               const LendingLimits& limits) {
+  if (limits.least_bytes == 0 || static_cast<std::size_t>(m.bytes) < limits.least_bytes || s.reads_what_it_writes ||
+      std::ranges::any_of(statement.reductions, &Reduction::is_native))
+    return nullptr;
+  auto out = std::make_unique<OutgoingLoan>();
+  out->limits_ = limits;
   for (const Transfer& t : m.transfers) {
     const ValueForm& form = s.values[static_cast<std::size_t>(t.reduction)];
-    if (form.value->kind != ExprKind::element) return std::nullopt;
-    out.buffers_.push_back(form.value->id);
+    if (form.value->kind != ExprKind::element) return nullptr;
+    out->buffers_.push_back(form.value->id);
   }
   // One region a buffer.
-  std::ranges::sort(out.buffers_);
-  out.buffers_.erase(std::ranges::unique(out.buffers_).begin(), out.buffers_.end());
-  out.regions_.resize(out.buffers_.size() + 1);
+  std::ranges::sort(out->buffers_);
+  out->buffers_.erase(std::ranges::unique(out->buffers_).begin(), out->buffers_.end());
+  out->regions_.resize(out->buffers_.size() + 1);
   return out;
 }
 
-void OutgoingLoan::look_at(const std::vector<BoundMemory>& memory, const transport::Transport& transport) {
-  taken_back_ = runs_to_pack_ = 0;
-  is_changing_ =
-      std::ranges::any_of(buffers_, [&](int b) { return !memory[static_cast<std::size_t>(b)].is_seldom_written; });
-  is_possible_ = std::ranges::all_of(buffers_, [&](int b) {
-    const BoundMemory& m = memory[static_cast<std::size_t>(b)];
-    return (is_for_any_ || m.is_seldom_written) && transport.can_lend(m.base);
-  });
+bool OutgoingLoan::is_within_reach(const std::vector<BoundMemory>& memory, const transport::Transport& transport) {
+  const auto lies = [&](int b) -> const BoundMemory& { return memory[static_cast<std::size_t>(b)]; };
+  is_changing_ = std::ranges::any_of(buffers_, [&](int b) { return !lies(b).is_seldom_written; });
+  return std::ranges::all_of(buffers_, [&](int b) { return transport.can_lend(lies(b).base); });
 }
 
 bool OutgoingLoan::lend(transport::Channel& channel, std::uint64_t seq, const std::vector<BoundMemory>& memory) {

@@ -42,12 +42,20 @@ BetterLent better_lent(const Statement& statement, const Message& m, const Writt
 /// The sending end.
 class OutgoingLoan {
  public:
-  /// For a message whose values are elements as they lie in buffers; nothing for others.
-  static std::optional<OutgoingLoan> of(const Statement& statement, const StatementSchedule& s, const Message& m);
-  void restrict_to(BetterLent when) { is_for_any_ = when == BetterLent::always; }
+  /// For a message whose values are elements as they lie in buffers; null for others, and for short ones.
+  static std::unique_ptr<OutgoingLoan> of(const Statement& statement, const StatementSchedule& s, const Message& m,
+                                          const LendingLimits& limits);
 
-  /// Whether the receiver can read all the buffers where they lie now. To be called when they were bound.
-  void look_at(const std::vector<BoundMemory>& memory, const transport::Transport& transport);
+  /// Whether the receiver can read all the buffers where they lie now, and had better. To be called when they were
+  /// bound; `judge(limits)` is asked for better_lent() once, when that matters.
+  template <class Judge>
+  void look_at(const std::vector<BoundMemory>& memory, const transport::Transport& transport, const Judge& judge) {
+    taken_back_ = runs_to_pack_ = 0;
+    is_possible_ = is_within_reach(memory, transport);
+    if (!is_possible_) return;
+    if (!better_) better_ = judge(limits_);
+    is_possible_ = *better_ == BetterLent::always || (*better_ == BetterLent::when_seldom_written && !is_changing_);
+  }
   bool is_possible() const { return is_possible_; }
   /// Whether to try it in this run.
   bool is_wanted() { return is_possible_ && (runs_to_pack_ == 0 || --runs_to_pack_ == 0); }
@@ -65,10 +73,13 @@ class OutgoingLoan {
   bool is_described() const { return description_ != nullptr; }
 
  private:
+  bool is_within_reach(const std::vector<BoundMemory>& memory, const transport::Transport& transport);
+
+  LendingLimits limits_;
+  std::optional<BetterLent> better_;       ///< nothing: was not asked yet
   std::vector<int> buffers_;               ///< of the transfers, in their order
   std::vector<const std::byte*> regions_;  ///< of the buffers, and the description
   const std::byte* description_ = nullptr;
-  bool is_for_any_ = false;  ///< buffers, also those that are written often
   bool is_possible_ = false;
   bool is_changing_ = false;  ///< some of the buffers are written often
   unsigned taken_back_ = 0, runs_to_pack_ = 0;

@@ -265,24 +265,6 @@ std::vector<TakenWhole> taken_whole(const Program& program, const transport::Tra
 void open_channels(Program& program, const LongMessages& limits, transport::Transport& transport,
                    transport::Clock::time_point deadline) {
   Specs specs(program.schedule, transport);
-  std::map<int, WrittenLines> written;  // by a phase's first statement
-  const auto written_with = [&](int statement) -> const WrittenLines& {
-    const auto& phase = *std::ranges::find_if(
-        program.schedule.phases, [&](const std::vector<int>& p) { return std::ranges::find(p, statement) != p.end(); });
-    const auto known = written.find(phase[0]);
-    if (known != written.end()) return known->second;
-    return written.emplace(phase[0], WrittenLines(program.bound, program.schedule, phase)).first->second;
-  };
-  const auto loan_of = [&](const StatementSchedule& s, const Message& m) -> std::unique_ptr<OutgoingLoan> {
-    if (!transport.lends_memory(static_cast<int>(s.world_rank_of(m.peer)))) return nullptr;
-    const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
-    auto loan = OutgoingLoan::of(statement, s, m);
-    if (!loan) return nullptr;
-    const BetterLent when = better_lent(statement, m, written_with(s.statement), limits.lending);
-    if (when == BetterLent::never) return nullptr;
-    loan->restrict_to(when);
-    return std::make_unique<OutgoingLoan>(std::move(*loan));
-  };
   for (const StatementProgram& s : program.statements) {
     const StatementSchedule& schedule = program.schedule.statements[static_cast<std::size_t>(s.statement)];
     if (schedule.collective.is_native) continue;
@@ -309,7 +291,8 @@ void open_channels(Program& program, const LongMessages& limits, transport::Tran
         m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
       specs.add(schedule, m, Direction::send, schedule.sends[k].is_taken_whole);
       prepare_for_far(transport, m);
-      m.loan = loan_of(schedule, schedule.sends[k]);
+      if (transport.lends_memory(peer))
+        m.loan = OutgoingLoan::of(statement, schedule, schedule.sends[k], limits.lending);
       // A receiver takes in pieces what it fetches and cannot fetch into place.
       const std::size_t least_fetched = transport.fetch_bytes(peer);
       if ((m.pieces || m.is_carried) && least_fetched > 0 && m.bytes >= least_fetched) m.fetched_from = m.in_place;

@@ -1,6 +1,7 @@
 // How it works: what a run does for messages that are not packed, but lie in the memory of one end: those that are
 // lent, to be read there or fetched, and those that the transport takes from there or puts there.
 #include <algorithm>
+#include <map>
 
 #include "engine/runtime/run.hpp"
 
@@ -37,6 +38,15 @@ bool Runner::lend_to_fetch(int number, OutgoingMessage& m) {
 void Runner::look_at_bindings() {
   are_bindings_new_ = false;
   std::vector<std::pair<OutgoingLoan*, const Message*>> loans;
+  std::map<int, WrittenLines> written;  // by a phase's first statement
+  const auto written_with = [&](int statement) -> const WrittenLines& {
+    const auto& phase = *std::ranges::find_if(program_.schedule.phases, [&](const std::vector<int>& p) {
+      return std::ranges::find(p, statement) != p.end();
+    });
+    const auto known = written.find(phase[0]);
+    if (known != written.end()) return known->second;
+    return written.emplace(phase[0], WrittenLines(program_.bound, program_.schedule, phase)).first->second;
+  };
   for (StatementProgram& s : program_.statements) {
     for (IncomingMessage& m : s.incoming)
       if (m.placement) m.placement->tell(*m.channel, memory_);
@@ -45,9 +55,12 @@ void Runner::look_at_bindings() {
       if (m.placement) m.placement->tell(*m.channel, memory_);
       OutgoingLoan* const loan = m.loan.get();
       if (!loan) continue;
-      loan->look_at(memory_, *transport_);
-      if (loan->is_possible() && !loan->is_described())
-        loans.emplace_back(loan, &program_.schedule.statements[static_cast<std::size_t>(s.statement)].sends[k]);
+      const Message& message = program_.schedule.statements[static_cast<std::size_t>(s.statement)].sends[k];
+      const Statement& statement = program_.bound.model->statements[static_cast<std::size_t>(s.statement)];
+      loan->look_at(memory_, *transport_, [&](const LendingLimits& limits) {
+        return better_lent(statement, message, written_with(s.statement), limits);
+      });
+      if (loan->is_possible() && !loan->is_described()) loans.emplace_back(loan, &message);
     }
   }
   if (!loans.empty()) program_.descriptions.push_back(describe(loans, *transport_));
