@@ -38,32 +38,30 @@ struct Incoming {
 struct NonTemporal {
   std::size_t bytes;  ///< from so many on; 0: none
 
-  bool applies(Outgoing& to, Chunk& chunk, std::size_t letter_bytes) const {
+  /// To memory that the pipe has given.
+  bool applies(Outgoing& to, std::byte* memory, std::size_t letter_bytes) const {
     return bytes > 0 && letter_bytes >= bytes &&
-           to.distance->is_far(to.pipe.is_worn(chunk) ? chunk.data() : nullptr, letter_bytes);
+           to.distance->is_far(to.pipe.is_worn() ? memory : nullptr, letter_bytes);
   }
 };
 
-[[gnu::hot]] void put_in(Outgoing& to, Chunk& chunk, const std::byte* from, std::size_t bytes,
+[[gnu::hot]] void put_in(Outgoing& to, std::byte* memory, const std::byte* from, std::size_t bytes,
                          NonTemporal non_temporal) {
-  if (bytes == 0 || from == chunk.data()) return;
-  if (non_temporal.applies(to, chunk, bytes)) copy_to_slot(chunk.data(), from, bytes, Stores::non_temporal);
-  else std::memcpy(chunk.data(), from, bytes);
+  if (bytes == 0 || from == memory) return;
+  if (non_temporal.applies(to, memory, bytes)) copy_to_slot(memory, from, bytes, Stores::non_temporal);
+  else std::memcpy(memory, from, bytes);
 }
 
 /// Sends the copies that wait; whether all have gone.
 bool send_waiting(Outgoing& o, NonTemporal non_temporal, LetterPool& pool) {
   while (LetterPtr letter = o.waiting.pop()) {
-    Chunk* const chunk = o.pipe.free(letter->bytes);
-    if (!chunk) {
+    std::byte* const memory = o.pipe.free(letter->bytes);
+    if (!memory) {
       o.waiting.push_front(std::move(letter));
       return false;
     }
-    chunk->letter_bytes = letter->bytes;
-    chunk->bytes = static_cast<std::uint32_t>(letter->bytes);
-    put_in(o, *chunk, letter->data(), letter->bytes, non_temporal);
-    chunk->has_letter = chunk->is_last = 1;
-    o.pipe.put();
+    put_in(o, memory, letter->data(), letter->bytes, non_temporal);
+    o.pipe.put(letter->bytes, letter->bytes, /*has_letter=*/true, /*is_last=*/true);
     pool.give(std::move(letter));
   }
   return true;
@@ -144,8 +142,8 @@ SharedExchange::~SharedExchange() {
   if (to == rank_ || bytes > chunk_bytes_) return nullptr;
   Outgoing& o = outgoing(to);
   if (!o.waiting.is_empty()) return nullptr;
-  Chunk* const chunk = o.pipe.free(bytes);
-  return chunk && !non_temporal_.applies(o, *chunk, bytes) ? chunk->data() : nullptr;
+  std::byte* const memory = o.pipe.free(bytes);
+  return memory && !non_temporal_.applies(o, memory, bytes) ? memory : nullptr;
 }
 
 [[gnu::hot]] void SharedExchange::begin(std::span<const OutgoingLetter> letters) {
@@ -212,8 +210,8 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
   bool can_put = send_waiting(o, non_temporal_, pool_);
   while (!o.is_done) {
     const std::size_t count = o.next < o.end ? std::min(chunk_bytes_, letters_[o.next].bytes.size() - o.sent_bytes) : 0;
-    Chunk* const chunk = can_put ? o.pipe.free(count) : nullptr;
-    if (!chunk) {
+    std::byte* const memory = can_put ? o.pipe.free(count) : nullptr;
+    if (!memory) {
       const bool waits_as_copy = knows_sources_ && o.sent_bytes == 0 && letters_[o.next].bytes.size() <= chunk_bytes_;
       if (!waits_as_copy) return;
       const std::span<const std::byte> bytes = letters_[o.next].bytes;
@@ -224,23 +222,20 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
       o.is_done = ++o.next == o.end;
       continue;
     }
-    chunk->bytes = static_cast<std::uint32_t>(count);
-    chunk->has_letter = o.next < o.end ? 1 : 0;
-    chunk->is_last = 1;
-    if (o.next < o.end) {
+    const bool has_letter = o.next < o.end;
+    std::size_t letter_bytes = 0;
+    if (has_letter) {
       const std::span<const std::byte> bytes = letters_[o.next].bytes;
-      const std::byte* const from = bytes.data() + o.sent_bytes;
-      chunk->letter_bytes = bytes.size();
-      put_in(o, *chunk, from, count, non_temporal_);
+      letter_bytes = bytes.size();
+      put_in(o, memory, bytes.data() + o.sent_bytes, count, non_temporal_);
       o.sent_bytes += count;
-      if (o.sent_bytes == bytes.size()) {
+      if (o.sent_bytes == letter_bytes) {
         o.sent_bytes = 0;
         ++o.next;
       }
-      chunk->is_last = o.next == o.end ? 1 : 0;
     }
-    o.is_done = chunk->is_last != 0;
-    o.pipe.put();
+    o.is_done = o.next == o.end;
+    o.pipe.put(count, letter_bytes, has_letter, o.is_done);
   }
 }
 

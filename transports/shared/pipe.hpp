@@ -1,28 +1,33 @@
 #pragma once
 // A pipe from one rank to another with which it shares memory: letters, in chunks, one after the other. Two slots: the
-// receiver may keep one chunk where it lies while the next comes. A chunk begins on the line that says it is there;
-// long ones that do not fill their slots lie behind those before them, on lines that have left the caches of both
-// cores, as in rings (best_ring_slots). Single producer, single consumer, as ring.hpp.
+// receiver may keep one chunk where it lies while the next comes. Single producer, single consumer, as ring.hpp.
+//
+// A chunk begins with the line that says it is there, which a receiver that waits looks at again and again. So it is
+// written last, and all at once: the bytes of a short chunk, which begin on that line, are made in memory of the
+// sender's own and copied when it is put; those of others lie behind it. Long ones that do not fill their slots lie
+// behind those before them, on lines that have left the caches of both cores, as in rings (best_ring_slots).
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <utility>
 
 namespace kplan::transport {
 
-/// What stands before the bytes of a chunk.
-struct alignas(32) Chunk {
+/// The first line of a chunk.
+struct alignas(64) Chunk {
   std::atomic<std::uint64_t> word;  ///< one more than the number of the chunk that lies here
   std::uint64_t letter_bytes;       ///< of the whole letter
   std::uint32_t bytes;              ///< of it in this chunk
   std::uint32_t offset_bytes;       ///< where they begin
   std::uint32_t has_letter;         ///< 0: there is none, this only ends the exchange
   std::uint32_t is_last;            ///< in its exchange from this sender
+  std::byte first_bytes[32];        ///< of a short one
 
-  std::byte* data() { return reinterpret_cast<std::byte*>(this + 1) + offset_bytes; }
+  std::byte* data() { return reinterpret_cast<std::byte*>(this) + offset_bytes; }
 };
 
 /// The memory of one pipe, all zeros before it is used, aligned to 64; kept alive by its owner.
@@ -58,37 +63,53 @@ class PipeSender : PipeEnd {
  public:
   PipeSender(PipeMemory memory, std::size_t chunk_bytes)
       : PipeEnd(std::move(memory), chunk_bytes), chunk_bytes_(chunk_bytes) {}
-  /// Where to put the next chunk, of so many bytes; null while both slots are in use.
-  Chunk* free(std::size_t bytes) {
+  /// Where to write the next chunk's bytes, so many; null while both slots are in use.
+  std::byte* free(std::size_t bytes) {
     if (next_ >= released_ + slots) released_ = released().load(std::memory_order_acquire);
     if (next_ >= released_ + slots) return nullptr;
-    Chunk& c = chunk(next_);
-    const bool fits = turn_bytes_ + bytes <= chunk_bytes_;
-    c.offset_bytes = static_cast<std::uint32_t>(bytes >= fewest_to_turn && fits ? turn_bytes_ : 0);
-    return &c;
+    if (bytes <= most_short) {
+      offset_bytes_ = offsetof(Chunk, first_bytes);
+      return short_;
+    }
+    const bool turns = bytes >= fewest_to_turn && turn_bytes_ + bytes <= chunk_bytes_;
+    offset_bytes_ = sizeof(Chunk) + (turns ? turn_bytes_ : 0);
+    return reinterpret_cast<std::byte*>(&chunk(next_)) + offset_bytes_;
   }
-  /// Whether the receiver has read the lines of free(bytes) before.
-  bool is_worn(const Chunk& c) const { return next_ >= slots && (c.offset_bytes == 0 || has_turned_); }
+  /// Whether the receiver has read the lines that free() gave before.
+  bool is_worn() const { return next_ >= slots && (offset_bytes_ <= sizeof(Chunk) || has_turned_); }
   /// Chunks put so far.
   std::uint64_t put_count() const { return next_; }
   /// The receiver is known to have handed back that many: spares a look at its counter, a line that it writes.
   void note_released(std::uint64_t count) { released_ = std::max(released_, count); }
-  /// Sends what lies in free(bytes).
-  void put() {
+  /// Sends the bytes that lie where free(bytes) said, of a letter of so many, or none at all.
+  void put(std::size_t bytes, std::size_t letter_bytes, bool has_letter, bool is_last) {
     Chunk& c = chunk(next_);
-    if (c.bytes >= fewest_to_turn) {
-      has_turned_ = has_turned_ || c.offset_bytes < turn_bytes_;
-      turn_bytes_ = (c.offset_bytes + c.bytes + line_bytes - 1) / line_bytes * line_bytes;
+    if (bytes >= fewest_to_turn) {
+      has_turned_ = has_turned_ || offset_bytes_ < sizeof(Chunk) + turn_bytes_;
+      turn_bytes_ = (offset_bytes_ - sizeof(Chunk) + bytes + line_bytes - 1) / line_bytes * line_bytes;
     }
+    if (bytes <= most_short) {
+      constexpr std::size_t on_first_line = sizeof c.first_bytes;
+      if (bytes > on_first_line)
+        std::memcpy(reinterpret_cast<std::byte*>(&c + 1), short_ + on_first_line, bytes - on_first_line);
+      std::memcpy(c.first_bytes, short_, on_first_line);
+    }
+    c.letter_bytes = letter_bytes;
+    c.bytes = static_cast<std::uint32_t>(bytes);
+    c.offset_bytes = static_cast<std::uint32_t>(offset_bytes_);
+    c.has_letter = has_letter ? 1 : 0;
+    c.is_last = is_last ? 1 : 0;
     c.word.store(++next_, std::memory_order_release);
   }
 
  private:
-  static constexpr std::size_t fewest_to_turn = 8192;
+  static constexpr std::size_t most_short = 480, fewest_to_turn = 8192;
   std::size_t chunk_bytes_;
-  std::size_t turn_bytes_ = 0;  ///< where the next long chunk begins in its slot
-  bool has_turned_ = false;     ///< some have begun there before
+  std::size_t offset_bytes_ = 0;  ///< of the next chunk's bytes
+  std::size_t turn_bytes_ = 0;    ///< where the next long chunk begins behind the first line of its slot
+  bool has_turned_ = false;       ///< some have begun there before
   std::uint64_t next_ = 0, released_ = 0;
+  alignas(64) std::byte short_[most_short] = {};  ///< the bytes of a short chunk until it is put
 };
 
 class PipeReceiver : PipeEnd {
@@ -98,7 +119,7 @@ class PipeReceiver : PipeEnd {
   Chunk* arrived() {
     Chunk& c = chunk(next_);
     if (c.word.load(std::memory_order_acquire) != next_ + 1) return nullptr;
-    __builtin_prefetch(reinterpret_cast<const std::byte*>(&c) + line_bytes);  // short letters end there
+    if (c.bytes > sizeof c.first_bytes) __builtin_prefetch(&c + 1);  // short letters end there
     return &c;
   }
   /// Goes on to the one after it.
