@@ -210,10 +210,11 @@ Schedule finish_schedule(const BoundPlan& bound, std::vector<StatementDraft> dra
     }
   const std::set<int> contested = contested_buffers(plan);
   Footprint phase;
+  out.statements.reserve(drafts.size());  // footprints point into them
   for (std::size_t k = 0; k < drafts.size(); ++k) {
     out.statements.push_back(finish_statement(std::move(drafts[k]), std::move(told[k])));
     StatementSchedule& statement = out.statements.back();
-    const Footprint next(bound, statement, contested);
+    Footprint next(bound, statement, contested);
     statement.reads_what_it_writes = next.reads_of(next);
     if (out.phases.empty() || next.reads_of(phase) || next.writes_of(phase) || phase.reads_of(next)) {
       out.phases.emplace_back();

@@ -1,4 +1,5 @@
-// How it works: the tracks of a statement's messages are walked, a run of neighbouring elements at a time.
+// How it works: of each track it is known how far it reaches. Only where two sets reach into each other are their
+// tracks walked, a run of neighbouring elements at a time.
 #include "engine/schedule/footprint.hpp"
 
 #include <algorithm>
@@ -7,19 +8,63 @@
 namespace kplan {
 namespace {
 
-constexpr std::int64_t most_elements = std::int64_t{1} << 24;   ///< walked for one statement
+constexpr std::int64_t most_elements = std::int64_t{1} << 24;   ///< of a set that are told apart
 constexpr std::int64_t largest_extent = std::int64_t{1} << 28;  ///< of a buffer whose elements are told apart
-
-std::int64_t elements_of(const std::vector<Message>& messages) {
-  std::int64_t out = 0;
-  for (const Message& m : messages)
-    for (const Transfer& t : m.transfers) out += t.piece.element_count();
-  return out;
-}
 
 }  // namespace
 
-void ElementSet::insert_run(std::int64_t first, std::int64_t count) {
+void ElementSet::insert(const Piece& piece, const Track& track) {
+  if (piece.element_count() == 0) return;
+  const Reach reach = reach_of(piece, track);
+  const std::int64_t lowest = reach.lowest / element_bytes_, highest = reach.highest / element_bytes_;
+  lowest_ = parts_.empty() ? lowest : std::min(lowest_, lowest);
+  highest_ = parts_.empty() ? highest : std::max(highest_, highest);
+  element_count_ += piece.element_count();
+  parts_.push_back({&piece, &track});
+  if (!words_.empty()) insert_elements(parts_.back());
+}
+
+void ElementSet::insert(ElementSet& other) {
+  if (other.parts_.empty()) return;
+  if (!words_.empty()) {
+    other.tell_apart();
+    for (std::size_t k = 0; k < words_.size(); ++k) words_[k] |= other.words_[k];
+  }
+  lowest_ = parts_.empty() ? other.lowest_ : std::min(lowest_, other.lowest_);
+  highest_ = parts_.empty() ? other.highest_ : std::max(highest_, other.highest_);
+  element_count_ += other.element_count_;
+  parts_.insert(parts_.end(), other.parts_.begin(), other.parts_.end());
+}
+
+bool ElementSet::meets(ElementSet& other) {
+  if (parts_.empty() || other.parts_.empty() || lowest_ > other.highest_ || highest_ < other.lowest_) return false;
+  if (extent_ > largest_extent || std::max(element_count_, other.element_count_) > most_elements) return true;
+  tell_apart();
+  other.tell_apart();
+  for (std::size_t k = 0; k < words_.size(); ++k)
+    if ((words_[k] & other.words_[k]) != 0) return true;
+  return false;
+}
+
+void ElementSet::tell_apart() {
+  if (!words_.empty()) return;
+  words_.resize(static_cast<std::size_t>((extent_ + 63) / 64));
+  for (const Part& part : parts_) insert_elements(part);
+}
+
+void ElementSet::insert_elements(const Part& part) {
+  const auto add = [&](const auto& number_of) {
+    walk_runs(*part.piece, *part.track, element_bytes_, [&](std::int64_t position, std::int64_t run) {
+      insert(number_of(position), run);
+      return true;
+    });
+  };
+  const auto bits = static_cast<std::uint64_t>(element_bytes_);
+  if (std::has_single_bit(bits)) add([shift = std::countr_zero(bits)](std::int64_t v) { return v >> shift; });
+  else add([size = element_bytes_](std::int64_t v) { return v / size; });
+}
+
+void ElementSet::insert(std::int64_t first, std::int64_t count) {
   while (count > 0) {
     const std::int64_t bit = first % 64, taken = std::min(count, 64 - bit);
     const std::uint64_t ones = taken == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << taken) - 1;
@@ -29,70 +74,45 @@ void ElementSet::insert_run(std::int64_t first, std::int64_t count) {
   }
 }
 
-void ElementSet::insert(const ElementSet& other) {
-  for (std::size_t k = 0; k < words_.size(); ++k) words_[k] |= other.words_[k];
-}
-
-bool ElementSet::meets(const ElementSet& other) const {
-  for (std::size_t k = 0; k < words_.size(); ++k)
-    if ((words_[k] & other.words_[k]) != 0) return true;
-  return false;
-}
-
 Footprint::Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const std::set<int>& contested) {
   const Statement& s = bound.model->statements[static_cast<std::size_t>(schedule.statement)];
   const Touched touched = touched_by(*bound.model, s);
-  const bool is_close = !schedule.knowledge.is_varying && elements_of(schedule.sends) + elements_of(schedule.receives) +
-                                                                  elements_of(schedule.local_send) +
-                                                                  elements_of(schedule.local_receive) <=
-                                                              most_elements;
   const auto begin = [&](Elements& to, const std::set<int>& buffers) {
     for (const int b : buffers) {
-      const std::int64_t extent = bound.state.layouts[static_cast<std::size_t>(b)].extent;
-      const bool is_told_apart = is_close && contested.contains(b) && extent <= largest_extent;
-      to.emplace(b, is_told_apart ? std::make_unique<ElementSet>(extent) : nullptr);
+      const auto n = static_cast<std::size_t>(b);
+      const bool is_told_apart = !schedule.knowledge.is_varying && contested.contains(b);
+      to.emplace(b, is_told_apart ? std::make_unique<ElementSet>(bound.state.layouts[n].extent,
+                                                                 bound.model->buffers[n].type.size_bytes)
+                                  : nullptr);
     }
   };
   begin(reads_, touched.reads);
   begin(writes_, touched.writes);
-  if (!is_close || schedule.size == 0) return;
+  if (schedule.knowledge.is_varying || schedule.size == 0) return;
+  const auto add = [](Elements& to, int buffer, const Piece& piece, const Track& track) {
+    if (ElementSet* const set = to.at(buffer).get()) set->insert(piece, track);
+  };
   for (const auto* messages : {&schedule.sends, &schedule.local_send})
     for (const Message& m : *messages)
       for (const Transfer& t : m.transfers) {
         const ValueForm& form = schedule.values[static_cast<std::size_t>(t.reduction)];
         for (std::size_t k = 0; k < form.elements.size(); ++k)
-          add_track(reads_, bound, form.elements[k]->id, t.piece, t.piece.tracks[k]);
+          add(reads_, form.elements[k]->id, t.piece, t.piece.tracks[k]);
       }
   for (const auto* messages : {&schedule.receives, &schedule.local_receive})
     for (const Message& m : *messages)
       for (const Transfer& t : m.transfers)
-        add_track(writes_, bound, s.reductions[static_cast<std::size_t>(t.reduction)].place->id, t.piece,
-                  t.piece.tracks[0]);
+        add(writes_, s.reductions[static_cast<std::size_t>(t.reduction)].place->id, t.piece, t.piece.tracks[0]);
 }
 
-void Footprint::add_track(Elements& to, const BoundPlan& bound, int buffer, const Piece& piece, const Track& track) {
-  ElementSet* const set = to.at(buffer).get();
-  if (!set) return;
-  const auto size = static_cast<std::int64_t>(bound.model->buffers[static_cast<std::size_t>(buffer)].type.size_bytes);
-  const auto add = [&](const auto& number_of) {
-    walk_runs(piece, track, size, [&](std::int64_t position, std::int64_t run) {
-      set->insert(number_of(position), run);
-      return true;
-    });
-  };
-  const auto bits = static_cast<std::uint64_t>(size);
-  if (std::has_single_bit(bits)) add([shift = std::countr_zero(bits)](std::int64_t v) { return v >> shift; });
-  else add([size](std::int64_t v) { return v / size; });
-}
-
-bool Footprint::meet(const Elements& a, const Elements& b) {
+bool Footprint::meet(Elements& a, Elements& b) {
   return std::ranges::any_of(a, [&](const auto& entry) {
     const auto found = b.find(entry.first);
     return found != b.end() && (!entry.second || !found->second || entry.second->meets(*found->second));
   });
 }
 
-void Footprint::add(Elements& to, const Elements& from) {
+void Footprint::add(Elements& to, Elements& from) {
   for (const auto& [buffer, elements] : from) {
     const auto [entry, is_new] = to.emplace(buffer, nullptr);
     if (is_new) entry->second = elements ? std::make_unique<ElementSet>(*elements) : nullptr;
@@ -101,7 +121,7 @@ void Footprint::add(Elements& to, const Elements& from) {
   }
 }
 
-void Footprint::add(const Footprint& other) {
+void Footprint::add(Footprint& other) {
   add(reads_, other.reads_);
   add(writes_, other.writes_);
 }

@@ -9,41 +9,53 @@
 
 namespace kplan {
 
-/// Elements of one buffer, a bit each.
+/// Elements of one buffer that tracks name. Most sets that are compared lie apart as a whole; where they do not, their
+/// elements are told apart by a bit each.
 class ElementSet {
  public:
-  explicit ElementSet(std::int64_t extent) : words_(static_cast<std::size_t>((extent + 63) / 64)) {}
-  void insert(std::int64_t first, std::int64_t count) {
-    if (count != 1) return insert_run(first, count);
-    words_[static_cast<std::size_t>(first / 64)] |= std::uint64_t{1} << (first % 64);
-  }
-  void insert(const ElementSet& other);
-  bool meets(const ElementSet& other) const;
+  /// Of a buffer of so many elements of so many bytes.
+  ElementSet(std::int64_t extent, std::size_t element_bytes)
+      : extent_(extent), element_bytes_(static_cast<std::int64_t>(element_bytes)) {}
+  /// What the track names, which must stay where it is.
+  void insert(const Piece& piece, const Track& track);
+  void insert(ElementSet& other);
+  /// Cost: as the numbers of elements, where the sets do not lie apart. True also where there are too many to look.
+  bool meets(ElementSet& other);
 
  private:
-  void insert_run(std::int64_t first, std::int64_t count);
-  std::vector<std::uint64_t> words_;
+  struct Part {
+    const Piece* piece;
+    const Track* track;
+  };
+  void insert(std::int64_t first, std::int64_t count);
+  void insert_elements(const Part& part);
+  void tell_apart();
+
+  std::int64_t extent_, element_bytes_;
+  std::int64_t lowest_ = 0, highest_ = -1;  ///< elements
+  std::int64_t element_count_ = 0;          ///< of all parts
+  std::vector<Part> parts_;
+  std::vector<std::uint64_t> words_;  ///< bits of all parts; none: they were not needed
 };
 
 /// What a statement touches, as closely as it is worth knowing.
 class Footprint {
  public:
   Footprint() = default;
-  /// The elements of the `contested` buffers, and the rest by buffer. Where the pattern varies, or there are too many
-  /// elements, all is by buffer.
+  /// The elements of the `contested` buffers, and the rest by buffer; all is by buffer where the pattern varies. The
+  /// schedule's messages must stay where they are.
   Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const std::set<int>& contested);
 
   /// Whether `this` reads something that `other` writes.
-  bool reads_of(const Footprint& other) const { return meet(reads_, other.writes_); }
-  bool writes_of(const Footprint& other) const { return meet(writes_, other.writes_); }
-  void add(const Footprint& other);
+  bool reads_of(Footprint& other) { return meet(reads_, other.writes_); }
+  bool writes_of(Footprint& other) { return meet(writes_, other.writes_); }
+  void add(Footprint& other);
 
  private:
   /// By buffer; null: perhaps all of its elements.
   using Elements = std::map<int, std::unique_ptr<ElementSet>>;
-  static bool meet(const Elements& a, const Elements& b);
-  static void add(Elements& to, const Elements& from);
-  void add_track(Elements& to, const BoundPlan& bound, int buffer, const Piece& piece, const Track& track);
+  static bool meet(Elements& a, Elements& b);
+  static void add(Elements& to, Elements& from);
 
   Elements reads_, writes_;
 };

@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
+#include <fmt/format.h>
+
 #include "engine/bind.hpp"
 #include "engine/runtime/program.hpp"
 #include "engine/schedule/schedule.hpp"
@@ -243,6 +245,35 @@ TEST_CASE("statements that touch nothing in common run together, others one afte
   CHECK(phases("a@1 <<= b@0", "c@1 <<= a@0") == 1);                      // on another rank
   CHECK(phases("a[0:2]@0 <<= b[0:2]@1", "c[0:2]@1 <<= a[2:4]@0") == 1);  // other elements
   CHECK(phases("a[0:2]@0 <<= b[0:2]@1", "c[0:2]@1 <<= a[1:3]@0") == 2);
+  CHECK(phases("a[0:4:2]@0 <<= b[0:2]@1", "c[0:2]@1 <<= a[1:4:2]@0") == 1);  // in between
+  CHECK(phases("a[0:4:2]@0 <<= b[0:2]@1", "c[0:2]@1 <<= a[1:3]@0") == 2);
+}
+
+TEST_CASE("many statements on elements of one array run together until one meets another") {
+  PlanBuilder builder("p");
+  builder.buffer("a", Scalar::f64, {300}).buffer("b", Scalar::f64, {100});
+  using Phases = std::vector<std::vector<int>>;
+  const auto phases = [&] { return dry(builder.build(), 0, 2).phases; };
+  for (int k = 0; k < 6; ++k)
+    builder.communicate(
+        fmt::format("part{}", k),
+        fmt::format("a[3 * k + 1]@1 - r <<= a[3 * k]@r where r in world, k in range({}, {})", 15 * k, 15 * k + 15));
+  CHECK(phases() == Phases{{0, 1, 2, 3, 4, 5}});
+  builder.communicate("others", "a[3 * k + 2]@1 - r <<= b[k]@r where r in world, k in range(100)");
+  CHECK(phases() == Phases{{0, 1, 2, 3, 4, 5, 6}});
+  builder.communicate("meets", "b[0]@1 - r <<= a[31]@r where r in world");
+  CHECK(phases() == Phases{{0, 1, 2, 3, 4, 5, 6}, {7}});
+}
+
+TEST_CASE("fields of one record are the same element") {
+  const auto overwrites = [](const char* statement) {
+    PlanBuilder builder("p");
+    builder.type("pair", record_of({{"x", Scalar::f64}, {"y", Scalar::f64}})).buffer("p", "pair", {4});
+    builder.communicate("s", statement);
+    return dry(builder.build(), 0, 2).statements[0].reads_what_it_writes;
+  };
+  CHECK(overwrites("p[3].y@0 <<= p[3].x@1, p[0]@1 <<= p[3]@0"));
+  CHECK_FALSE(overwrites("p[2].y@0 <<= p[3].x@1, p[0]@1 <<= p[3]@0"));
 }
 
 TEST_CASE("a statement on one array overwrites what it reads only where elements meet") {
