@@ -3,11 +3,14 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <random>
 #include <vector>
 
 #include "kplan/transport.hpp"
 #include "transports/shared/distance.hpp"
+#include "transports/shared/pipe.hpp"
 
 using namespace kplan::transport;
 
@@ -49,4 +52,35 @@ TEST_CASE("peers have a distance each") {
   Distances distances{std::chrono::nanoseconds(120)};
   CHECK(distances.to(1) == distances.to(1));
   CHECK(distances.to(1) != distances.to(2));
+}
+
+TEST_CASE("a pipe tells of lines that its receiver has read, and of no others") {
+  constexpr std::size_t chunk_bytes = 4096, short_bytes = 40, long_bytes = 2000;
+  const std::size_t bytes = pipe_bytes(chunk_bytes);
+  const std::shared_ptr<std::byte> memory(static_cast<std::byte*>(std::aligned_alloc(64, bytes)), std::free);
+  std::fill_n(memory.get(), bytes, std::byte{0});
+  PipeSender sender({memory, memory.get()}, chunk_bytes);
+  PipeReceiver receiver({memory, memory.get()}, chunk_bytes);
+  const auto send = [&](std::size_t count) {
+    sender.put(count, count, true, true);
+    REQUIRE(receiver.arrived());
+    receiver.take();
+    receiver.release();
+  };
+  for (int k = 0; k < 6; ++k) {  // letters that end on the first line of their slots
+    REQUIRE(sender.free(8));
+    send(8);
+  }
+  for (int k = 0; k < 2; ++k) {
+    REQUIRE(sender.free(long_bytes));
+    CHECK_FALSE(sender.is_worn());
+    send(long_bytes);
+  }
+  REQUIRE(sender.free(short_bytes));
+  send(short_bytes);
+  for (int k = 0; k < 2; ++k) {
+    REQUIRE(sender.free(long_bytes));
+    CHECK(sender.is_worn());
+    send(long_bytes);
+  }
 }

@@ -38,10 +38,10 @@ struct Incoming {
 struct NonTemporal {
   std::size_t bytes;  ///< from so many on; 0: none
 
-  /// To memory that the pipe has given.
-  bool applies(Outgoing& to, std::byte* memory, std::size_t letter_bytes) const {
-    return bytes > 0 && letter_bytes >= bytes &&
-           to.distance->is_far(to.pipe.is_worn() ? memory : nullptr, letter_bytes);
+  /// To memory that the pipe has given for a chunk.
+  bool applies(Outgoing& to, std::byte* memory, std::size_t chunk_bytes) const {
+    return bytes > 0 && chunk_bytes >= bytes && chunk_bytes > PipeSender::most_short &&
+           to.distance->is_far(to.pipe.is_worn() ? memory : nullptr, chunk_bytes);
   }
 };
 

@@ -61,6 +61,9 @@ class PipeEnd {
 
 class PipeSender : PipeEnd {
  public:
+  /// Chunks of more bytes are made where they are sent from.
+  static constexpr std::size_t most_short = 480;
+
   PipeSender(PipeMemory memory, std::size_t chunk_bytes)
       : PipeEnd(std::move(memory), chunk_bytes), chunk_bytes_(chunk_bytes) {}
   /// Where to write the next chunk's bytes, so many; null while both slots are in use.
@@ -75,8 +78,8 @@ class PipeSender : PipeEnd {
     offset_bytes_ = sizeof(Chunk) + (turns ? turn_bytes_ : 0);
     return reinterpret_cast<std::byte*>(&chunk(next_)) + offset_bytes_;
   }
-  /// Whether the receiver has read the lines that free() gave before.
-  bool is_worn() const { return next_ >= slots && (offset_bytes_ <= sizeof(Chunk) || has_turned_); }
+  /// Whether the receiver has read the first line that free() gave for a chunk that is not short.
+  bool is_worn() const { return offset_bytes_ < used_bytes_[next_ % slots]; }
   /// Chunks put so far.
   std::uint64_t put_count() const { return next_; }
   /// The receiver is known to have handed back that many: spares a look at its counter, a line that it writes.
@@ -85,7 +88,6 @@ class PipeSender : PipeEnd {
   void put(std::size_t bytes, std::size_t letter_bytes, bool has_letter, bool is_last) {
     Chunk& c = chunk(next_);
     if (bytes >= fewest_to_turn) {
-      has_turned_ = has_turned_ || offset_bytes_ < sizeof(Chunk) + turn_bytes_;
       turn_bytes_ = (offset_bytes_ - sizeof(Chunk) + bytes + line_bytes - 1) / line_bytes * line_bytes;
     }
     if (bytes <= most_short) {
@@ -94,6 +96,8 @@ class PipeSender : PipeEnd {
         std::memcpy(reinterpret_cast<std::byte*>(&c + 1), short_ + on_first_line, bytes - on_first_line);
       std::memcpy(c.first_bytes, short_, on_first_line);
     }
+    std::size_t& used_bytes = used_bytes_[next_ % slots];
+    used_bytes = std::max(used_bytes, offset_bytes_ + bytes);
     c.letter_bytes = letter_bytes;
     c.bytes = static_cast<std::uint32_t>(bytes);
     c.offset_bytes = static_cast<std::uint32_t>(offset_bytes_);
@@ -103,11 +107,11 @@ class PipeSender : PipeEnd {
   }
 
  private:
-  static constexpr std::size_t most_short = 480, fewest_to_turn = 8192;
+  static constexpr std::size_t fewest_to_turn = 8192;
   std::size_t chunk_bytes_;
-  std::size_t offset_bytes_ = 0;  ///< of the next chunk's bytes
-  std::size_t turn_bytes_ = 0;    ///< where the next long chunk begins behind the first line of its slot
-  bool has_turned_ = false;       ///< some have begun there before
+  std::size_t offset_bytes_ = 0;        ///< of the next chunk's bytes
+  std::size_t turn_bytes_ = 0;          ///< where the next long chunk begins behind the first line of its slot
+  std::size_t used_bytes_[slots] = {};  ///< of each slot, up to where chunks have come
   std::uint64_t next_ = 0, released_ = 0;
   alignas(64) std::byte short_[most_short] = {};  ///< the bytes of a short chunk until it is put
 };
