@@ -27,8 +27,12 @@ void ElementSet::insert(const Piece& piece, const Track& track) {
 void ElementSet::insert(ElementSet& other) {
   if (other.parts_.empty()) return;
   if (!words_.empty()) {
-    other.tell_apart();
-    for (std::size_t k = 0; k < words_.size(); ++k) words_[k] |= other.words_[k];
+    if (other.can_be_told_apart()) {
+      other.tell_apart();
+      for (std::size_t k = 0; k < words_.size(); ++k) words_[k] |= other.words_[k];
+    } else {
+      words_.clear();
+    }
   }
   lowest_ = parts_.empty() ? other.lowest_ : std::min(lowest_, other.lowest_);
   highest_ = parts_.empty() ? other.highest_ : std::max(highest_, other.highest_);
@@ -38,12 +42,16 @@ void ElementSet::insert(ElementSet& other) {
 
 bool ElementSet::meets(ElementSet& other) {
   if (parts_.empty() || other.parts_.empty() || lowest_ > other.highest_ || highest_ < other.lowest_) return false;
-  if (extent_ > largest_extent || std::max(element_count_, other.element_count_) > most_elements) return true;
+  if (!can_be_told_apart() || !other.can_be_told_apart()) return true;
   tell_apart();
   other.tell_apart();
   for (std::size_t k = 0; k < words_.size(); ++k)
     if ((words_[k] & other.words_[k]) != 0) return true;
   return false;
+}
+
+bool ElementSet::can_be_told_apart() const {
+  return !words_.empty() || (extent_ <= largest_extent && element_count_ <= most_elements);
 }
 
 void ElementSet::tell_apart() {

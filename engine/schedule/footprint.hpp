@@ -29,6 +29,7 @@ class ElementSet {
   };
   void insert(std::int64_t first, std::int64_t count);
   void insert_elements(const Part& part);
+  bool can_be_told_apart() const;
   void tell_apart();
 
   std::int64_t extent_, element_bytes_;

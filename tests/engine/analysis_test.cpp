@@ -1,8 +1,8 @@
 // Analysis without running: patterns, schedules, knowledge, and what they cost.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <chrono>
-
-#include <fmt/format.h>
 
 #include "engine/bind.hpp"
 #include "engine/runtime/program.hpp"
@@ -263,6 +263,17 @@ TEST_CASE("many statements on elements of one array run together until one meets
   CHECK(phases() == Phases{{0, 1, 2, 3, 4, 5, 6}});
   builder.communicate("meets", "b[0]@1 - r <<= a[31]@r where r in world");
   CHECK(phases() == Phases{{0, 1, 2, 3, 4, 5, 6}, {7}});
+}
+
+TEST_CASE("however many elements statements that run together touch, each is told apart from the next") {
+  PlanBuilder builder("p");
+  constexpr int count = 20, share = 1 << 20;  // more than the 2^24 of one set that are told apart
+  builder.buffer("a", Scalar::u8, {3 * count * share});
+  for (int k = 0; k < count; ++k)
+    builder.communicate(fmt::format("part{}", k),
+                        fmt::format("a[3 * k + 1]@1 - r <<= a[3 * k]@r where r in world, k in range({}, {})", share * k,
+                                    share * (k + 1)));
+  CHECK(dry(builder.build(), 0, 2).phases.size() == 1);
 }
 
 TEST_CASE("fields of one record are the same element") {
