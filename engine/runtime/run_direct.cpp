@@ -36,7 +36,6 @@ bool Runner::lend_to_fetch(int number, OutgoingMessage& m) {
 /// Where the buffers lie now: which messages can be lent from there, what their receivers are to be told of them, and
 /// where the transport finds the others.
 void Runner::look_at_bindings() {
-  are_bindings_new_ = false;
   std::vector<std::pair<OutgoingLoan*, const Message*>> loans;
   std::map<int, WrittenLines> written;  // by a phase's first statement
   const auto written_with = [&](int statement) -> const WrittenLines& {
@@ -64,6 +63,7 @@ void Runner::look_at_bindings() {
     }
   }
   if (!loans.empty()) program_.descriptions.push_back(describe(loans, *transport_));
+  are_bindings_new_ = false;  // else the next run looks again
 }
 
 /// Looks which lent messages have been read; those that nobody comes for are taken back and sent.

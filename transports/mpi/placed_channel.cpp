@@ -43,8 +43,10 @@ class PlacedRequest final : private RequestHolder {
       free_request(&places_.back().request);
       places_.pop_back();
     }
-    Place& place = *places_.insert(places_.begin(), {{blocks.begin(), blocks.end()}, MPI_REQUEST_NULL});
+    Place place{{blocks.begin(), blocks.end()}, MPI_REQUEST_NULL};
+    places_.reserve(most_places);
     init(MPI_BOTTOM, 1, type.get(), &place.request);
+    places_.insert(places_.begin(), std::move(place));
   }
   std::byte* slot() const { return memory_.slot(0); }
   void start(Lies lies) {
