@@ -4,6 +4,7 @@
 // batch, without the map's lock, and the others wait for the stage to change.
 #include "jit/compiler.hpp"
 
+#include <array>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -25,8 +26,6 @@ using Codes = std::vector<std::shared_ptr<SharedCode>>;
 
 /// Kernels become compiled in the background so many at a time.
 constexpr std::size_t background_batch = 32;
-/// Kernels that are kept though nobody holds them.
-constexpr std::size_t most_kept = 256;
 
 }  // namespace
 
@@ -36,7 +35,9 @@ struct Compiler::State {
   std::unordered_map<std::string, std::weak_ptr<SharedCode>> cache;
   std::size_t sweep_at = 1024;
   std::deque<std::weak_ptr<SharedCode>> queue;
-  std::deque<std::shared_ptr<SharedCode>> kept;  ///< the last that were compiled
+  std::array<std::shared_ptr<SharedCode>, 256>
+      kept;  ///< the last that were compiled, in turn, though nobody holds them
+  std::size_t next_kept = 0;
   Statistics statistics;
   CodeMaker maker;
   Background background{[this] { return work(); }};
@@ -103,8 +104,8 @@ struct Compiler::State {
   }
 
   void keep(const std::shared_ptr<SharedCode>& code) {
-    if (kept.size() == most_kept) kept.pop_front();
-    kept.push_back(code);
+    kept[next_kept] = code;
+    next_kept = (next_kept + 1) % kept.size();
   }
 
   /// What nobody wanted is dropped, unless somebody does by now.

@@ -13,7 +13,7 @@
 
 namespace kplan::jit {
 
-/// A kernel ready to run. Copies share the code; the code goes with the last of them.
+/// A kernel ready to run. Copies share the code, which goes with the last of them, or a little later (compiler.cpp).
 class Kernel {
  public:
   Kernel() = default;
