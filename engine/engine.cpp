@@ -43,7 +43,6 @@ struct Engine::State {
   bool wants_native(const StatementSchedule& s) const;
   void choose(const PlanModel& plan, const StatementSchedule& s, CollectiveCandidates& c) const;
   Schedule make_schedule(const BoundPlan& bound, std::exception_ptr& failure);
-  void complete(transport::SparseExchange& exchange) const;
 };
 
 /// Whether the transport's own operation is to be used for a statement that is one: where it is possible and, unless it
@@ -69,27 +68,6 @@ void Engine::State::choose(const PlanModel& plan, const StatementSchedule& s, Co
   c.wants_two_steps = can_go_in_two_steps(plan.statements[static_cast<std::size_t>(s.statement)], s, two_steps);
 }
 
-/// Collective: waits for the end of an exchange.
-void Engine::State::complete(transport::SparseExchange& exchange) const {
-  const Clock::time_point end = deadline();
-  for (unsigned idle = 1; !exchange.is_complete(); ++idle) {
-    transport->progress();
-    transport->pause(idle);
-    if (idle % 64 != 0) continue;
-    const bool is_late = Clock::now() > end;
-    for (const int rank : exchange.waits_for()) {
-      if (exchange.is_complete()) return;
-      if (transport->is_dead(rank))
-        throw TransportError("KP-T002", fmt::format("compiling a plan: rank {} has ended", rank));
-      if (is_late)
-        throw TransportError("KP-T004",
-                             fmt::format("compiling a plan: rank {} waits for rank {} to compile it too; "
-                                         "timed out after {:g} s",
-                                         transport->rank(), rank, std::chrono::duration<double>(timeout).count()));
-    }
-  }
-}
-
 /// Collective where only one end of messages knows them: tells the other. What goes wrong here is kept for the
 /// agreement that follows.
 Schedule Engine::State::make_schedule(const BoundPlan& bound, std::exception_ptr& failure) {
@@ -113,7 +91,7 @@ Schedule Engine::State::make_schedule(const BoundPlan& bound, std::exception_ptr
     std::vector<transport::OutgoingLetter> outgoing;
     for (const auto& [to, bytes] : letters) outgoing.push_back({static_cast<int>(to), bytes});
     discovery->begin(outgoing);
-    complete(*discovery);
+    transport::complete(*transport, *discovery, deadline(), "compiling a plan");
     for (const transport::ReceivedLetter& letter : discovery->received()) told.emplace_back(letter.from, letter.bytes);
   }
   if (failure) return {};

@@ -1,11 +1,12 @@
 #pragma once
-// The codes of the errors of this folder. KP-T004, a run that waits too long for a message, is the engine's.
+// The codes of the errors of this folder.
 
 namespace kplan::transport::codes {
 
 inline constexpr const char* not_come = "KP-T001";        ///< a rank has not come to a collective call in time
 inline constexpr const char* lost = "KP-T002";            ///< a rank has ended while others wait for it
 inline constexpr const char* mismatch = "KP-T003";        ///< the ends of a channel do not fit together
+inline constexpr const char* late = "KP-T004";            ///< another rank has not done its part in time
 inline constexpr const char* mpi_failed = "KP-T005";      ///< an MPI call returned an error
 inline constexpr const char* cannot_open = "KP-T006";     ///< a rank could not make its ends, for want of memory say
 inline constexpr const char* too_large = "KP-T007";       ///< more bytes than a collective call can carry

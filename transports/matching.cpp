@@ -1,10 +1,12 @@
-// How it works: the ends of all ranks are sorted by (sender, receiver, id), the sending end first, so that the two
-// ends of a channel lie side by side and every rank meets the same first mistake. The place of a channel among those
-// of its pair of ranks, its lane, is then known at both ends without another message.
+// How it works: the ends that a rank knows, its own and those of its peers that have it at their other end, are sorted
+// by (sender, receiver, id), the sending end first, so that the two ends of a channel lie side by side, and both ranks
+// meet the same first mistake in what is between them. The place of a channel among those of its pair of ranks, its
+// lane, is then known at both ends without another message.
 #include "transports/matching.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <map>
+#include <optional>
 
 #include "transports/bytes.hpp"
 #include "transports/codes.hpp"
@@ -13,44 +15,61 @@ namespace kplan::transport {
 namespace {
 
 struct End {
-  int sender = 0;
-  int receiver = 0;
+  EndName name;
   int owner = 0;
-  std::size_t place = 0;  // in the owner's list
-  ChannelSpec spec;       // with one of its receivers
+  std::size_t place = 0;  ///< in the owner's list
+  ChannelSpec spec;       ///< with one of its receivers
   bool is_one_of_several = false;
-
-  auto key() const { return std::tuple(sender, receiver, spec.id, spec.direction); }
-  bool is_channel_of(const End& other) const {
-    return sender == other.sender && receiver == other.receiver && spec.id == other.spec.id;
-  }
 };
 
-/// The ends of one rank, one for each receiver where there are several.
-std::vector<End> decode(int owner, std::string_view bytes) {
-  std::vector<End> ends;
-  for (std::size_t place = 0; !bytes.empty(); ++place) {
-    ChannelSpec spec;
-    std::vector<int> peers{take<std::int32_t>(bytes)};
-    spec.id = take<std::uint32_t>(bytes);
-    spec.capacity_bytes = take<std::uint64_t>(bytes);
-    spec.slots = take<std::int32_t>(bytes);
-    spec.direction = static_cast<Direction>(take<std::uint8_t>(bytes));
-    spec.is_placed = take<std::uint8_t>(bytes) != 0;
-    for (auto others = take<std::uint8_t>(bytes) != 0 ? take<std::uint32_t>(bytes) : 0; others > 0; --others)
-      peers.push_back(take<std::int32_t>(bytes));
-    for (const int peer : peers) {
-      spec.peer = peer;
-      const bool sends = spec.direction == Direction::send;
-      ends.push_back({sends ? owner : peer, sends ? peer : owner, owner, place, spec, peers.size() > 1});
-    }
+/// A rank's own ends, one for each receiver where there are several.
+std::vector<End> own_ends(std::span<const ChannelSpec> specs, int own_rank) {
+  std::vector<End> out;
+  for (std::size_t place = 0; place < specs.size(); ++place) {
+    const ChannelSpec& spec = specs[place];
+    const bool sends = spec.direction == Direction::send;
+    const auto add = [&](int peer) {
+      out.push_back({{sends ? own_rank : peer, sends ? peer : own_rank, spec.id, spec.direction},
+                     own_rank,
+                     place,
+                     spec,
+                     !spec.other_receivers.empty()});
+      out.back().spec.peer = peer;
+      out.back().spec.other_receivers.clear();
+    };
+    add(spec.peer);
+    for (const int receiver : spec.other_receivers) add(receiver);
   }
-  return ends;
+  return out;
+}
+
+void encode(std::string& out, const End& end) {
+  append(out, end.spec.id);
+  append(out, static_cast<std::uint64_t>(end.spec.capacity_bytes));
+  append(out, static_cast<std::int32_t>(end.spec.slots));
+  append(out, end.spec.direction);
+  append(out, end.spec.is_placed);
+  append(out, end.is_one_of_several);
+}
+
+End decode(std::string_view& in, int owner, int peer) {
+  End out{{}, owner, 0, {}, false};
+  ChannelSpec& spec = out.spec;
+  spec.peer = peer;
+  spec.id = take<std::uint32_t>(in);
+  spec.capacity_bytes = take<std::uint64_t>(in);
+  spec.slots = take<std::int32_t>(in);
+  spec.direction = take<Direction>(in);
+  spec.is_placed = take<bool>(in);
+  out.is_one_of_several = take<bool>(in);
+  const bool sends = spec.direction == Direction::send;
+  out.name = {sends ? owner : peer, sends ? peer : owner, spec.id, spec.direction};
+  return out;
 }
 
 std::string channel_name(const End& end) {
-  return "channel " + std::to_string(end.spec.id) + " from rank " + std::to_string(end.sender) + " to rank " +
-         std::to_string(end.receiver);
+  return "channel " + std::to_string(end.name.id) + " from rank " + std::to_string(end.name.sender) + " to rank " +
+         std::to_string(end.name.receiver);
 }
 
 std::string shape(const ChannelSpec& spec) {
@@ -73,89 +92,132 @@ std::string fault_of(const End& end, int ranks, Reach reach) {
   return {};
 }
 
-/// What is wrong with the ends [first, last) of one channel; empty if nothing.
-std::string fault_of_pair(const End* first, const End* last) {
-  for (const End* end = first; end + 1 != last; ++end) {
-    if (end->spec.direction == end[1].spec.direction)
-      return "rank " + std::to_string(end->owner) + " opens the " + side(*end) + " end twice; ids must differ";
+/// What is wrong with the ends of one channel; empty if nothing.
+std::string fault_of_pair(std::span<const End> ends) {
+  for (std::size_t k = 0; k + 1 < ends.size(); ++k) {
+    if (ends[k].spec.direction == ends[k + 1].spec.direction)
+      return "rank " + std::to_string(ends[k].owner) + " opens the " + side(ends[k]) + " end twice; ids must differ";
   }
-  if (last - first == 1) {
-    const bool sends = first->spec.direction == Direction::send;
-    return "rank " + std::to_string(first->owner) + " opens the " + side(*first) + " end, and rank " +
-           std::to_string(first->spec.peer) + " does not open the " + (sends ? "receiving" : "sending") +
+  const End& first = ends.front();
+  if (ends.size() == 1) {
+    const bool sends = first.spec.direction == Direction::send;
+    return "rank " + std::to_string(first.owner) + " opens the " + side(first) + " end, and rank " +
+           std::to_string(first.spec.peer) + " does not open the " + (sends ? "receiving" : "sending") +
            " one; both must, in the same call";
   }
-  const ChannelSpec& sent = first[0].spec;
-  const ChannelSpec& received = first[1].spec;
+  const ChannelSpec& sent = first.spec;
+  const ChannelSpec& received = ends[1].spec;
   if (sent.capacity_bytes != received.capacity_bytes || sent.slots != received.slots)
     return "the sending end has " + shape(sent) + ", the receiving end " + shape(received) + "; they must be the same";
   return {};
 }
 
+/// The first thing that is wrong with the ends of one channel.
+Problem problem_of(std::span<const End> ends, int ranks, Reach reach) {
+  for (const End& end : ends)
+    if (const std::string fault = fault_of(end, ranks, reach); !fault.empty())
+      return {channel_name(end) + ": " + fault, /*is_mismatch=*/true, end.name};
+  if (const std::string fault = fault_of_pair(ends); !fault.empty())
+    return {channel_name(ends.front()) + ": " + fault, /*is_mismatch=*/true, ends.front().name};
+  return {};
+}
+
 }  // namespace
 
-std::string encode(std::span<const ChannelSpec> specs) {
-  std::string out;
-  for (const ChannelSpec& spec : specs) {
-    append(out, static_cast<std::int32_t>(spec.peer));
-    append(out, spec.id);
-    append(out, static_cast<std::uint64_t>(spec.capacity_bytes));
-    append(out, static_cast<std::int32_t>(spec.slots));
-    append(out, static_cast<std::uint8_t>(spec.direction));
-    append(out, static_cast<std::uint8_t>(spec.is_placed));
-    append(out, static_cast<std::uint8_t>(!spec.other_receivers.empty()));
-    if (spec.other_receivers.empty()) continue;
-    append(out, static_cast<std::uint32_t>(spec.other_receivers.size()));
-    for (const int receiver : spec.other_receivers) append(out, static_cast<std::int32_t>(receiver));
+std::vector<Announcement> tell(Transport& transport, std::span<const Announcement> announcements,
+                               Clock::time_point deadline) {
+  constexpr int most_that_hear_all = 32;
+  std::vector<Announcement> out;
+  if (transport.size() <= most_that_hear_all) {
+    std::string mine;
+    for (const Announcement& announcement : announcements) {
+      append(mine, announcement.rank);
+      append(mine, announcement.bytes.size());
+      mine += announcement.bytes;
+    }
+    const std::vector<std::string> all = transport.allgather(mine, deadline);
+    for (int from = 0; from < transport.size(); ++from)
+      for (std::string_view in = all[static_cast<std::size_t>(from)]; !in.empty();) {
+        const int to = take<int>(in);
+        const auto bytes = take<std::size_t>(in);
+        if (to == transport.rank()) out.push_back({from, std::string(in.substr(0, bytes))});
+        in.remove_prefix(bytes);
+      }
+    return out;
   }
+  std::vector<OutgoingLetter> letters;
+  for (const Announcement& announcement : announcements)
+    letters.push_back({announcement.rank, std::as_bytes(std::span(announcement.bytes))});
+  const std::unique_ptr<SparseExchange> exchange = transport.open_exchange(deadline, Use::set_up);
+  exchange->begin(letters);
+  complete(transport, *exchange, deadline, "opening channels");
+  for (const ReceivedLetter& letter : exchange->received())
+    out.push_back({letter.from, {reinterpret_cast<const char*>(letter.bytes.data()), letter.bytes.size()}});
   return out;
 }
 
-Matching match(std::span<const std::string> lists, int own_rank, Reach reach) {
-  const int ranks = static_cast<int>(lists.size());
-  std::vector<End> ends;
-  for (int owner = 0; owner < ranks; ++owner)
-    for (End& end : decode(owner, lists[static_cast<std::size_t>(owner)])) ends.push_back(std::move(end));
-  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.key() < b.key(); });
+std::vector<Announcement> announcements_of(std::span<const ChannelSpec> specs, int own_rank, int ranks) {
+  std::map<int, std::string> by_peer;
+  for (const End& end : own_ends(specs, own_rank))
+    if (end.spec.peer >= 0 && end.spec.peer < ranks && end.spec.peer != own_rank) encode(by_peer[end.spec.peer], end);
+  std::vector<Announcement> out;
+  for (auto& [peer, bytes] : by_peer) out.push_back({peer, std::move(bytes)});
+  return out;
+}
 
-  const auto refuse = [](const End& end, const std::string& fault) {
-    throw TransportError(codes::mismatch, channel_name(end) + ": " + fault);
-  };
-  Matching result;
+Matching match(std::span<const ChannelSpec> specs, std::span<const Announcement> told, int own_rank, int ranks,
+               Reach reach) {
+  std::vector<End> ends = own_ends(specs, own_rank);
+  for (const Announcement& announcement : told)
+    for (std::string_view in = announcement.bytes; !in.empty();)
+      ends.push_back(decode(in, announcement.rank, own_rank));
+  std::ranges::stable_sort(ends, {}, &End::name);
+
+  Matching result{std::vector<int>(specs.size()), std::vector<bool>(specs.size()), 0, {}};
   int lane = 0;
   for (std::size_t first = 0, last = 0; first < ends.size(); first = last) {
-    for (last = first; last < ends.size() && ends[last].is_channel_of(ends[first]); ++last) {
-      if (const std::string fault = fault_of(ends[last], ranks, reach); !fault.empty()) refuse(ends[last], fault);
-    }
-    if (const std::string fault = fault_of_pair(&ends[first], ends.data() + last); !fault.empty())
-      refuse(ends[first], fault);
+    while (last < ends.size() && ends[last].name.is_channel_of(ends[first].name)) ++last;
+    const std::span channel(&ends[first], last - first);
+    result.problem = problem_of(channel, ranks, reach);
+    if (result.problem) return result;
+    const EndName& name = ends[first].name;
     const bool is_same_pair =
-        first > 0 && ends[first - 1].sender == ends[first].sender && ends[first - 1].receiver == ends[first].receiver;
+        first > 0 && ends[first - 1].name.sender == name.sender && ends[first - 1].name.receiver == name.receiver;
     lane = is_same_pair ? lane + 1 : 0;
     result.lane_count = std::max(result.lane_count, lane + 1);
-    for (std::size_t i = first; i < last; ++i) {
-      if (ends[i].owner != own_rank) continue;
-      if (result.lanes.size() <= ends[i].place) {
-        result.lanes.resize(ends[i].place + 1);
-        result.has_placed_end.resize(ends[i].place + 1);
-      }
-      result.lanes[ends[i].place] = lane;
-      result.has_placed_end[ends[i].place] = ends[first].spec.is_placed || ends[last - 1].spec.is_placed;
+    for (const End& end : channel) {
+      if (end.owner != own_rank) continue;
+      result.lanes[end.place] = lane;
+      result.has_placed_end[end.place] = channel[0].spec.is_placed || channel[1].spec.is_placed;
     }
   }
   return result;
 }
 
-void agree(Transport& transport, std::string_view problem, Clock::time_point deadline) {
-  throw_first(transport.allgather(problem, deadline));
-}
-
-void throw_first(std::span<const std::string> problems) {
-  for (std::size_t rank = 0; rank < problems.size(); ++rank) {
-    if (!problems[rank].empty())
-      throw TransportError(codes::cannot_open,
-                           "rank " + std::to_string(rank) + " could not open its channels: " + problems[rank]);
+int agree(Transport& transport, const Problem& problem, Clock::time_point deadline, int number) {
+  std::string mine;
+  append(mine, number);
+  append(mine, problem.is_mismatch);
+  append(mine, problem.end);
+  mine += problem.what;
+  int largest = number;
+  std::optional<Problem> first;
+  const std::vector<std::string> all = transport.allgather(mine, deadline);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    std::string_view in = all[rank];
+    largest = std::max(largest, take<int>(in));
+    Problem theirs;
+    theirs.is_mismatch = take<bool>(in);
+    theirs.end = take<EndName>(in);
+    if (in.empty()) continue;
+    theirs.what = theirs.is_mismatch
+                      ? std::string(in)
+                      : "rank " + std::to_string(rank) + " could not open its channels: " + std::string(in);
+    const bool is_earlier = !first || (theirs.is_mismatch && (!first->is_mismatch || theirs.end < first->end));
+    if (is_earlier) first = std::move(theirs);
   }
+  if (first) throw TransportError(first->is_mismatch ? codes::mismatch : codes::cannot_open, first->what);
+  return largest;
 }
 
 std::string rank_list(std::span<const int> ranks) {

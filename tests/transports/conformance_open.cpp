@@ -192,3 +192,41 @@ TEST_CASE("every rank refuses ends that cannot be", "[conformance]") {
     expect_refusal(ranks, {{{1, 0, 8, 0, Direction::send}}, {{0, 0, 8, 0, Direction::receive}}}, "with 0 slots");
   }
 }
+
+// So many that ranks do not tell all others of their ends.
+constexpr int many_ranks = 34;
+
+TEST_CASE("among many ranks each opens its channels with those at their other ends", "[conformance][many]") {
+  on_ranks(many_ranks, [](Transport& transport) {
+    const int ranks = transport.size(), rank = transport.rank();
+    std::vector<ChannelSpec> specs;
+    std::vector<unsigned> seeds;
+    for (const int step : {1, 5, 12})
+      for (std::uint32_t id = 0; id < 3; ++id) {
+        const int to = (rank + step) % ranks, from = (rank + ranks - step) % ranks;
+        specs.push_back({to, 10 * static_cast<std::uint32_t>(step) + id, 40 + id, 2, Direction::send});
+        seeds.push_back(static_cast<unsigned>(rank) + id);
+        specs.push_back({from, 10 * static_cast<std::uint32_t>(step) + id, 40 + id, 2, Direction::receive});
+        seeds.push_back(static_cast<unsigned>(from) + id);
+      }
+    for (int round = 0; round < 3; ++round) {
+      const auto channels = transport.open(specs, soon());
+      for (std::size_t k = 0; k < specs.size(); k += 2)
+        send(transport, *channels[k], 0, specs[k].capacity_bytes, seeds[k]);
+      for (std::size_t k = 1; k < specs.size(); k += 2)
+        receive(transport, *channels[k], 0, specs[k].capacity_bytes, seeds[k]);
+      meet(transport);
+    }
+  });
+}
+
+TEST_CASE("among many ranks all refuse what two of them find not to fit, the first of several", "[conformance][many]") {
+  std::vector<std::vector<ChannelSpec>> specs(many_ranks);
+  specs[20] = {{30, 7, 64, 2, Direction::send}};
+  specs[30] = {{20, 7, 64, 3, Direction::receive}};
+  expect_refusal(many_ranks, specs, "channel 7 from rank 20 to rank 30: the sending end has 64 bytes and 2 slots");
+  specs[3] = {{5, 9, 64, 2, Direction::send}};
+  expect_refusal(many_ranks, specs, "rank 3 opens the sending end, and rank 5 does not open the receiving one");
+  specs[2] = {{many_ranks, 1, 64, 2, Direction::send}};
+  expect_refusal(many_ranks, specs, "rank 2 opens the sending end with peer 34");
+}

@@ -76,12 +76,12 @@ class LocalTransport final : public Transport {
 
 std::vector<std::unique_ptr<Channel>> LocalTransport::open(std::span<const ChannelSpec> specs,
                                                            Clock::time_point deadline) {
-  (void)match(allgather(encode(specs), deadline), rank_, Reach::several);
+  const std::vector<Announcement> told = tell(*this, announcements_of(specs, rank_, size()), deadline);
+  Problem problem = match(specs, told, rank_, size(), Reach::several).problem;
 
   std::vector<std::unique_ptr<Channel>> channels(specs.size());
-  std::string problem;
   try {
-    for (std::size_t i = 0; i < specs.size(); ++i) {
+    for (std::size_t i = 0; i < specs.size() && !problem; ++i) {
       if (specs[i].direction != Direction::send) continue;
       const RingMemory ring = new_ring(specs[i]);
       channels[i] = sending_end(ring, specs[i], names_, distances_.to(specs[i].peer));
@@ -90,7 +90,7 @@ std::vector<std::unique_ptr<Channel>> LocalTransport::open(std::span<const Chann
       });
     }
   } catch (const std::exception& error) {
-    problem = error.what();
+    problem = {error.what()};
   }
   agree(*this, problem, deadline);
 

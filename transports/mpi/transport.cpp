@@ -134,11 +134,12 @@ void MpiTransport::warm_peers(std::span<const ChannelSpec> specs, Clock::time_po
 
 std::vector<std::unique_ptr<Channel>> MpiTransport::open(std::span<const ChannelSpec> specs,
                                                          Clock::time_point deadline) {
-  const Matching matching = match(allgather(encode(specs), deadline), rank());
-  const int first_tag = reserve_tags(matching.lane_count);
+  const std::vector<Announcement> told = tell(*this, announcements_of(specs, rank(), size()), deadline);
+  const Matching matching = match(specs, told, rank(), size());
+  const int first_tag = reserve_tags(agree(*this, matching.problem, deadline, matching.lane_count));
 
   std::vector<std::unique_ptr<Channel>> channels;
-  std::string problem;
+  Problem problem;
   try {
     for (std::size_t i = 0; i < specs.size(); ++i) {
       const bool sends = specs[i].direction == Direction::send;
@@ -151,7 +152,7 @@ std::vector<std::unique_ptr<Channel>> MpiTransport::open(std::span<const Channel
       }
     }
   } catch (const std::exception& error) {
-    problem = error.what();
+    problem = {error.what()};
   }
   agree(*this, problem, deadline);  // every receive is started when the first message is sent
   warm_peers(specs, deadline);

@@ -27,26 +27,26 @@ struct Gathering::Memory {
 
 Gathering::Gathering(Transport& base, const Neighbours& neighbours, Clock::time_point deadline)
     : rank_(base.rank()), segments_(static_cast<std::size_t>(base.size())) {
-  std::string problem;
+  Problem problem;
   int file = -1;
   auto& own = segments_[static_cast<std::size_t>(rank_)];
   try {
     own = Segment::create(sizeof(Memory));
     file = own->file();
   } catch (const std::exception& error) {
-    problem = error.what();
+    problem = {error.what()};
   }
   std::string mine;
   append(mine, file);
   const auto files = base.allgather(mine, deadline);
-  for (int peer = 0; peer < base.size() && problem.empty(); ++peer) {
+  for (int peer = 0; peer < base.size() && !problem; ++peer) {
     if (peer == rank_) continue;
     std::string_view theirs = files[static_cast<std::size_t>(peer)];
     try {
       segments_[static_cast<std::size_t>(peer)] =
           Segment::open(neighbours.process(peer), transport::take<int>(theirs), sizeof(Memory));
     } catch (const std::exception& error) {
-      problem = error.what();
+      problem = {error.what()};
     }
   }
   agree(base, problem, deadline);  // everything is mapped: the file can be closed

@@ -1,5 +1,5 @@
 #pragma once
-// What a rank tells all others before they map its rings or pipes, as bytes for allgather.
+// What a rank tells a neighbour before that one maps its rings, as bytes.
 
 #include <cstdint>
 #include <string>
@@ -11,19 +11,16 @@
 
 namespace kplan::transport::node_path {
 
-/// One ring in its sender's room, for one of its receivers.
+/// A ring for that neighbour.
 struct RingCard {
-  std::int64_t receiver = 0;
   std::uint64_t id = 0, offset = 0;
   ReceiverPlace place;
 };
 
-/// What a rank tells all others before they map its rings or pipes.
 struct Offer {
-  RoomCard room;             ///< that its rings or pipes lie in
-  bool has_distant = false;  ///< it has channels to ranks of other nodes
-  std::string problem;       ///< why it cannot offer anything
-  std::string specs;         ///< all its ends
+  std::string ends;       ///< of channels with that neighbour, by announcements_of
+  bool has_room = false;  ///< for its rings; else it has none, or could not make any
+  RoomCard room;
   std::vector<RingCard> rings;
 };
 

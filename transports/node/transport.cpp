@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <exception>
 #include <map>
-#include <tuple>
 
+#include "transports/bytes.hpp"
 #include "transports/codes.hpp"
 #include "transports/matching.hpp"
 #include "transports/node/allocations.hpp"
@@ -97,7 +97,8 @@ class NodeTransport final : public Transport {
 
  private:
   bool is_rank(int rank) const { return rank >= 0 && rank < size(); }
-  std::vector<Offer> tell(const Offer& mine, Clock::time_point deadline);
+  Room make_rings(std::span<const ChannelSpec> specs, std::span<std::size_t> offsets, std::map<int, Offer>& offers);
+  std::unique_ptr<Channel> find_ring(const ChannelSpec& spec, const Offer& offer, Room& room);
   Pipes open_pipes(Clock::time_point deadline);
   void wait_for_all(Clock::time_point deadline);
   void look_for_missing(Clock::time_point begin, Clock::time_point deadline);
@@ -118,85 +119,92 @@ class NodeTransport final : public Transport {
   unsigned turns_ = 0;
 };
 
-/// Collective: tells this rank's offer and learns those of all. Throws, on every rank, if one has a problem.
-std::vector<Offer> NodeTransport::tell(const Offer& mine, Clock::time_point deadline) {
-  std::vector<Offer> out;
-  std::vector<std::string> problems;
-  for (const std::string& theirs : allgather(encode(mine), deadline)) {
-    out.push_back(decode_offer(theirs));
-    problems.push_back(out.back().problem);
-  }
-  throw_first(problems);
-  return out;
-}
-
 std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const ChannelSpec> specs,
                                                           Clock::time_point deadline) {
-  std::vector<ChannelSpec> distant;
-  std::vector<std::size_t> distant_places, own_rings, offsets(specs.size());
-  Offer mine;
-  mine.specs = encode(specs);
-  std::size_t bytes = 0;
-  Room room;
-  try {
-    for (std::size_t k = 0; k < specs.size(); ++k) {
-      const ChannelSpec& s = specs[k];
-      if (!is_rank(s.peer)) continue;  // match() refuses it
-      if (!neighbours_->is_here(s.peer)) {
-        distant.push_back(s);
-        distant_places.push_back(k);
-      } else if (s.direction == Direction::send && s.slots > 0) {
-        for (const int receiver : s.other_receivers)
-          if (is_rank(receiver) && !neighbours_->is_here(receiver))
-            mine.problem = "rank " + std::to_string(receiver) + " does not share memory with it";
-        own_rings.push_back(k);
-        offsets[k] = bytes;
-        bytes += ring_bytes(s);
-        each_receiver(s, [&](int receiver, ReceiverPlace place) {
-          mine.rings.push_back({receiver, s.id, offsets[k], place});
-        });
-      }
-    }
-    mine.has_distant = !distant.empty();
-    if (bytes > 0) std::tie(room, mine.room) = rings_.make(bytes);
-    if (!room.is_clean)
-      for (const std::size_t k : own_rings) clear_ring(room.data + offsets[k], specs[k]);
-  } catch (const std::exception& error) {
-    mine.problem = error.what();
+  // Ends whose peers are no ranks are refused with those that are here.
+  std::vector<ChannelSpec> here, distant;
+  std::vector<std::size_t> here_places, distant_places;
+  for (std::size_t k = 0; k < specs.size(); ++k) {
+    const bool is_distant = is_rank(specs[k].peer) && !neighbours_->is_here(specs[k].peer);
+    (is_distant ? distant : here).push_back(specs[k]);
+    (is_distant ? distant_places : here_places).push_back(k);
   }
-  const std::vector<Offer> offers = tell(mine, deadline);
-  std::vector<std::string> lists;
-  for (const Offer& o : offers) lists.push_back(o.specs);
-  (void)match(lists, rank(), Reach::several);
+  std::vector<std::size_t> offsets(here.size());
+  std::map<int, Offer> mine;
+  for (Announcement& a : announcements_of(here, rank(), size())) mine[a.rank].ends = std::move(a.bytes);
+  Room room;
+  Problem problem;
+  try {
+    room = make_rings(here, offsets, mine);
+  } catch (const std::exception& error) {
+    problem = {error.what()};
+  }
+  std::vector<Announcement> offered, ends;
+  for (const auto& [peer, offer] : mine) offered.push_back({peer, encode(offer)});
+  std::map<int, Offer> theirs;
+  for (const Announcement& a : tell(*this, offered, deadline)) {
+    Offer& offer = theirs[a.rank] = decode_offer(a.bytes);
+    ends.push_back({a.rank, offer.ends});
+  }
+  if (!problem) problem = match(here, ends, rank(), size(), Reach::several).problem;
 
   std::vector<std::unique_ptr<Channel>> out(specs.size());
-  std::string problem;
   try {
     std::map<int, Room> rooms;
-    for (std::size_t k = 0; k < specs.size(); ++k) {
-      const int peer = specs[k].peer;
-      if (!neighbours_->is_here(peer)) continue;
-      if (specs[k].direction == Direction::send) {
-        out[k] = sending_end({room.owner, room.data + offsets[k]}, specs[k], allocations_, distances_.to(peer));
-        continue;
-      }
-      const Offer& theirs = offers[static_cast<std::size_t>(peer)];
-      Room& found = rooms[peer];
-      if (!found.owner) found = rings_.find(peer, theirs.room);
-      for (const RingCard& ring : theirs.rings)
-        if (ring.receiver == rank() && ring.id == specs[k].id)
-          out[k] = receiving_end({{found.owner, found.data + ring.offset}, ring.place}, specs[k], allocations_);
+    for (std::size_t k = 0; k < here.size() && !problem; ++k) {
+      const ChannelSpec& spec = here[k];
+      if (spec.direction == Direction::send)
+        out[here_places[k]] =
+            sending_end({room.owner, room.data + offsets[k]}, spec, allocations_, distances_.to(spec.peer));
+      else if (theirs[spec.peer].has_room) out[here_places[k]] = find_ring(spec, theirs[spec.peer], rooms[spec.peer]);
     }
   } catch (const std::exception& error) {
-    problem = error.what();
+    problem = {error.what()};
   }
-  agree(*this, problem, deadline);  // everything is mapped
+  const bool is_base_needed = agree(*this, problem, deadline, distant.empty() ? 0 : 1) != 0;  // everything is mapped
   rings_.found();
-  if (std::ranges::none_of(offers, &Offer::has_distant)) return out;
+  if (!is_base_needed) return out;
   moves_base_ = has_distant_ = true;
   auto opened = base_->open(distant, deadline);
   for (std::size_t k = 0; k < opened.size(); ++k) out[distant_places[k]] = std::move(opened[k]);
   return out;
+}
+
+/// Room for the rings of the ends that send, at the offsets that it says there, offered to those that receive.
+Room NodeTransport::make_rings(std::span<const ChannelSpec> specs, std::span<std::size_t> offsets,
+                               std::map<int, Offer>& offers) {
+  const auto has_ring = [&](const ChannelSpec& s) {
+    return s.direction == Direction::send && s.slots > 0 && is_rank(s.peer);
+  };
+  std::size_t bytes = 0;
+  for (std::size_t k = 0; k < specs.size(); ++k) {
+    if (!has_ring(specs[k])) continue;
+    offsets[k] = bytes;
+    bytes += ring_bytes(specs[k]);
+    each_receiver(specs[k], [&](int receiver, ReceiverPlace place) {
+      if (!is_rank(receiver) || receiver == rank()) return;  // match() refuses it
+      if (!neighbours_->is_here(receiver))
+        throw TransportError(codes::cannot_open, "rank " + std::to_string(receiver) + " does not share memory with it");
+      offers[receiver].rings.push_back({specs[k].id, offsets[k], place});
+    });
+  }
+  if (bytes == 0) return {};
+  auto [room, card] = rings_.make(bytes);
+  if (!room.is_clean)
+    for (std::size_t k = 0; k < specs.size(); ++k)
+      if (has_ring(specs[k])) clear_ring(room.data + offsets[k], specs[k]);
+  for (auto& [receiver, offer] : offers) {
+    offer.has_room = true;
+    offer.room = card;
+  }
+  return room;
+}
+
+/// The receiving end of a ring that its sender has offered; `room`: where its rings lie, found once.
+std::unique_ptr<Channel> NodeTransport::find_ring(const ChannelSpec& spec, const Offer& offer, Room& room) {
+  if (!room.owner) room = rings_.find(spec.peer, offer.room);
+  const auto ring = std::ranges::find(offer.rings, spec.id, &RingCard::id);
+  return receiving_end({{room.owner, room.data + ring->offset}, ring->place}, spec, allocations_);
 }
 
 /// Between ranks that are all here and are few by shared memory, unless somebody brings too much for that.
@@ -256,30 +264,34 @@ Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
   const auto ranks = static_cast<std::size_t>(size());
   const std::size_t chunk_bytes = (std::size_t{4} << 20) / std::max<std::size_t>(ranks, 4) - sizeof(Chunk);
   const std::size_t stride = pipe_bytes(chunk_bytes);
-  Offer mine;
+  constexpr int no_file = -1;
+  int file = no_file;
   std::shared_ptr<Segment> segment;
+  Problem problem;
   try {
     segment = Segment::create(ranks * stride);
-    mine.room.file = segment->file();
+    file = segment->file();
   } catch (const std::exception& error) {
-    mine.problem = error.what();
+    problem = {error.what()};
   }
-  const std::vector<Offer> offers = tell(mine, deadline);
-  std::string problem;
+  std::string mine;
+  append(mine, file);
+  const std::vector<std::string> files = allgather(mine, deadline);
   Pipes pipes{std::vector<PipeMemory>(ranks), std::vector<PipeMemory>(ranks),
               std::vector<std::shared_ptr<Distance>>(ranks), chunk_bytes, non_temporal_bytes_};
   try {
     for (int peer = 0; peer < size(); ++peer) {
-      if (peer == rank()) continue;
       const auto p = static_cast<std::size_t>(peer);
-      const auto mapped =
-          Segment::open(neighbours_->process(peer), static_cast<int>(offers[p].room.file), ranks * stride);
+      std::string_view theirs = files[p];
+      const int their_file = take<int>(theirs);
+      if (peer == rank() || their_file == no_file || problem) continue;
+      const auto mapped = Segment::open(neighbours_->process(peer), their_file, ranks * stride);
       pipes.outgoing[p] = {segment, segment->data() + p * stride};
       pipes.distances[p] = distances_.to(peer);
       pipes.incoming[p] = {mapped, mapped->data() + static_cast<std::size_t>(rank()) * stride};
     }
   } catch (const std::exception& error) {
-    problem = error.what();
+    problem = {error.what()};
   }
   agree(*this, problem, deadline);  // everything is mapped: the files can be closed
   segment->close_file();

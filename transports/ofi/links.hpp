@@ -12,7 +12,6 @@ namespace kplan::transport::ofi_backend {
 
 /// What one end tells the other.
 struct Introduction {
-  std::int32_t peer = 0;                  ///< the rank that it is meant for
   std::int32_t lane = 0;                  ///< which of the channels of these two ranks in this direction
   Direction direction = Direction::send;  ///< of the end that speaks
   std::uint32_t number = 0;               ///< of this end, among all of its rank

@@ -74,7 +74,7 @@ Receiver::Receiver(World& world, const ChannelSpec& spec, int lane, std::shared_
       first_slot_(world.links().add_slots(*this, static_cast<std::uint32_t>(spec.slots))) {}
 
 Introduction Receiver::introduction() const {
-  Introduction out{spec_.peer, lane_, Direction::receive, number_, first_slot_, 0, 0};
+  Introduction out{lane_, Direction::receive, number_, first_slot_, 0, 0};
   if (world_.endpoint().provider().is_one_sided) {
     out.address = arena_->registration.remote_address(memory_);
     out.key = arena_->registration.key();

@@ -39,7 +39,7 @@ class Sender final : public Link {
   Sender(World& world, const ChannelSpec& spec, int lane);
 
   void set_number(std::uint32_t number) { number_ = number; }
-  Introduction introduction() const override { return {spec_.peer, lane_, Direction::send, number_, 0, 0, 0}; }
+  Introduction introduction() const override { return {lane_, Direction::send, number_, 0, 0, 0}; }
   void meet(const Introduction& peer) override { peer_ = peer; }
   void heard(const Note& note) override;
   bool is_over() const override;

@@ -2,11 +2,11 @@
 // these and the addresses of the receivers' slots, and connect to peers that they have not spoken to.
 #include "transports/ofi/transport.hpp"
 
-#include <cstring>
 #include <exception>
 #include <map>
 #include <tuple>
 
+#include "transports/bytes.hpp"
 #include "transports/codes.hpp"
 #include "transports/matching.hpp"
 #include "transports/node/transport.hpp"
@@ -67,20 +67,17 @@ std::vector<std::string> OfiTransport::allgather(std::string_view mine, Clock::t
 /// Tells the peers of the own ends, and the own ends of their peers.
 void OfiTransport::introduce(std::span<const ChannelSpec> specs, std::span<const std::uint32_t> numbers,
                              const Matching& matching, Clock::time_point deadline) {
-  std::string mine;
-  for (const std::uint32_t number : numbers) {
-    const Introduction own = world_->links().at(number).introduction();
-    mine.append(reinterpret_cast<const char*>(&own), sizeof own);
-  }
+  std::map<int, std::string> by_peer;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    append(by_peer[specs[i].peer], world_->links().at(numbers[i]).introduction());
+  std::vector<Announcement> mine;
+  for (auto& [peer, bytes] : by_peer) mine.push_back({peer, std::move(bytes)});
   std::map<std::tuple<int, int, Direction>, Introduction> others;
-  const std::vector<std::string> all = allgather(mine, deadline);
-  for (std::size_t from = 0; from < all.size(); ++from) {
-    for (std::size_t at = 0; at < all[from].size(); at += sizeof(Introduction)) {
-      Introduction theirs;
-      std::memcpy(&theirs, all[from].data() + at, sizeof theirs);
-      if (theirs.peer == rank()) others[{static_cast<int>(from), theirs.lane, theirs.direction}] = theirs;
+  for (const Announcement& a : tell(*this, mine, deadline))
+    for (std::string_view in = a.bytes; !in.empty();) {
+      const auto theirs = take<Introduction>(in);
+      others[{a.rank, theirs.lane, theirs.direction}] = theirs;
     }
-  }
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const Direction there = specs[i].direction == Direction::send ? Direction::receive : Direction::send;
     world_->links().at(numbers[i]).meet(others.at({specs[i].peer, matching.lanes[i], there}));
@@ -89,13 +86,15 @@ void OfiTransport::introduce(std::span<const ChannelSpec> specs, std::span<const
 
 std::vector<std::unique_ptr<Channel>> OfiTransport::open(std::span<const ChannelSpec> specs,
                                                          Clock::time_point deadline) {
-  const Matching matching = match(allgather(encode(specs), deadline), rank());
+  const std::vector<Announcement> told = tell(*this, announcements_of(specs, rank(), size()), deadline);
+  const Matching matching = match(specs, told, rank(), size());
 
   std::vector<std::unique_ptr<Channel>> channels;
   std::vector<std::uint32_t> numbers;
   std::vector<int> peers;
-  std::string problem;
+  Problem problem = matching.problem;
   try {
+    if (problem) specs = {};
     std::size_t bytes = 0;
     for (const ChannelSpec& spec : specs) {
       if (spec.direction == Direction::receive) bytes += arena_bytes(spec);
@@ -112,7 +111,7 @@ std::vector<std::unique_ptr<Channel>> OfiTransport::open(std::span<const Channel
       peers.push_back(specs[i].peer);
     }
   } catch (const std::exception& error) {
-    problem = error.what();
+    problem = {error.what()};
   }
   agree(*this, problem, deadline);
   introduce(specs, numbers, matching, deadline);

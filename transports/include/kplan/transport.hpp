@@ -265,7 +265,7 @@ class Transport {
 
   /// Collective: opens this rank's ends (perhaps none), in the order of `specs`; the channels are connected and
   /// warm on return. An end whose peer does not open its own, or with another capacity or slot count, is an error on
-  /// both ranks.
+  /// all ranks. Cost: what the rank's own channels take, and all-gathers of a few bytes.
   virtual std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs,
                                                      Clock::time_point deadline) = 0;
 
@@ -328,6 +328,11 @@ class Transport {
   /// once more for what you wait for before you take this for a failure.
   virtual bool is_dead(int rank) { return dead() == rank; }
 };
+
+/// Collective: waits until an exchange that was begun is complete, and moves the transport on. Errors: TransportError,
+/// which begins with what this rank is `doing`: KP-T002 where a rank that is waited for has ended, KP-T004 at the
+/// deadline.
+void complete(Transport& transport, SparseExchange& exchange, Clock::time_point deadline, std::string_view doing);
 
 /// The ranks of a world of threads within this process: give each to the thread that is to be that rank. A
 /// transport destroyed while others still wait for its rank is dead to them.
