@@ -141,8 +141,10 @@ class Sender final : public SendingEnd {
   Stores best_stores(std::uint64_t seq) override {
     const bool is_far_now = is_far(seq);
     if (trial_.is_tried(seq)) [[unlikely]] {
-      // Wherever the lines are now: they may be far later.
-      if (trial_.is_first(seq)) times_.clear(), is_trying_ = true;
+      if (trial_.is_first(seq) && (is_trying_ = is_far_now && seq >= next_trial_)) {
+        times_.clear();
+        next_trial_ = seq + StoreTrial::again_after;
+      }
       if (is_trying_) {
         if ((is_timing_ = trial_.is_timed(seq))) begin_ = Clock::now();
         return trial_.way(seq);
@@ -226,6 +228,7 @@ class Sender final : public SendingEnd {
   Clock::time_point begin_;
   Stores way_ = Stores::non_temporal;
   bool is_trying_ = false, is_timing_ = false;
+  std::uint64_t next_trial_ = 0;  ///< not before that message
   std::uint64_t put_ = 0;
   std::uint64_t lent_end_ = 0;     ///< one more than the last message that was lent
   std::uint64_t lent_before_ = 0;  ///< the same of the one before it

@@ -1,10 +1,11 @@
 #pragma once
 // Which way a sender writes slots whose lines are far: past the caches, through them in whole lines, or as kernels do.
 // Which is fastest hangs on the processor, and on what else moves: on one the first is four times as fast as the last,
-// on another half as fast, since receivers then read from memory. So from time to time some messages go each way, both
-// ends measure what they take, the receiver tells the sender, and the fastest way is kept in between. Which messages
-// these are, both ends know by their numbers. How far lines are does not say enough: what was written past the caches
-// comes back from memory, as from afar.
+// on another half as fast, since receivers then read from memory. So while lines look far, some messages go
+// each way, both ends measure what they take, the receiver tells the sender, and the fastest way is kept for some
+// thousands. Which messages these may be, both ends know by their numbers; whether there is a trial, the sender decides
+// when it comes to the first of them. How far lines are does not say enough: what was written past the caches comes
+// back from memory, as from afar, and is found near by the next trial.
 
 #include <algorithm>
 #include <array>
@@ -20,14 +21,16 @@ class StoreTrial {
  public:
   /// In the order in which they are tried.
   static constexpr std::array<Stores, 3> ways{Stores::non_temporal, Stores::whole_lines, Stores::cached};
-  static constexpr std::size_t samples = 7;  ///< of each way
+  static constexpr std::size_t samples = 7;           ///< of each way
+  static constexpr std::uint64_t again_after = 4096;  ///< messages, while lines look far
 
-  /// `first`: the message with which the first trial begins. The lines of a slot are where the messages one turn of the
-  /// ring before have left them, so as many messages after a change do not count. `is_on`: else there are none.
+  /// `first`: the message with which the first trial may begin; others may after every 512. The lines of a slot are
+  /// where the messages one turn of the ring before have left them, so as many messages after a change do not count.
+  /// `is_on`: else there are none.
   StoreTrial(std::uint64_t first, std::uint64_t slots, bool is_on)
       : first_(first), slots_(slots), length_(is_on && slots <= most_slots ? slots + samples : 0) {}
 
-  /// Whether a message belongs to a trial, of which way.
+  /// Whether a message belongs to a trial, if there is one, and of which way.
   bool is_tried(std::uint64_t seq) const { return place(seq) < ways.size() * length_; }
   Stores way(std::uint64_t seq) const { return ways[static_cast<std::size_t>(place(seq) / length_)]; }
   /// Whether it is measured, and as which of all that are.
@@ -41,7 +44,7 @@ class StoreTrial {
   bool is_over(std::uint64_t seq) const { return place(seq) >= ways.size() * length_ + slots_; }
 
  private:
-  static constexpr std::uint64_t period = 4096, most_slots = 256;
+  static constexpr std::uint64_t period = 512, most_slots = 96;
   std::uint64_t place(std::uint64_t seq) const { return seq < first_ ? period : (seq - first_) % period; }
 
   std::uint64_t first_, slots_, length_;

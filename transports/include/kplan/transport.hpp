@@ -379,8 +379,8 @@ std::size_t piece_bytes_from_environment();
 /// KPLAN_NON_TEMPORAL_BYTES, a number from 1 to 2^30, 512 by default where the processor has such stores; 0: none.
 /// Errors: PlanError.
 std::size_t non_temporal_bytes_from_environment();
-/// How long a line takes that comes from a far core: KPLAN_FAR_NS, a number of nanoseconds from 1 to 2^30, 120 by
-/// default; 0: all are far. Errors: PlanError.
+/// How long a line takes that comes from a far core: KPLAN_FAR_NS, a number of nanoseconds from 1 to 2^30, by
+/// default 120, and 200 on processors of Intel; 0: all are far. Errors: PlanError.
 std::chrono::nanoseconds far_from_environment();
 
 /// Whether statements that are collective operations use those of the transport: KPLAN_COLLECTIVES, `auto` (the
