@@ -32,7 +32,7 @@ TypeSource type_source(const TypeName& t, const std::string& pointer) {
 
 }  // namespace
 
-/// A statement as text, or as the texts of its parts.
+/// A statement as text, as the texts of its parts, or both.
 struct StatementBuilder::State {
   struct ReductionText {
     std::string place, receiver, op, value, sender;
@@ -47,40 +47,39 @@ struct StatementBuilder::State {
   std::vector<ReductionText> reductions;
   std::vector<ClauseText> clauses;
 
-  StatementSource finish() const {
+  /// `document` stands in messages. Reductions and clauses that were added to a whole text stand behind its own.
+  StatementSource finish(const std::string& document) const {
     StatementSource out = source;
     const auto parse = [&](const std::string& text, auto parser) {
       try {
         return parser(text);
       } catch (const SyntaxFault& f) {
-        throw error_in("", plain(text, source.origin.pointer), f.span, f.code, f.message);
+        throw error_in(document, plain(text, source.origin.pointer), f.span, f.code, f.message);
       }
     };
-    if (!whole.empty()) {
-      out.text = plain(whole, source.origin.pointer);
-    } else {
-      StatementSyntax parts;
-      for (const auto& r : reductions) {
-        ReductionSyntax syntax;
-        syntax.place = parse(r.place, parse_expression);
-        syntax.receiver = parse(r.receiver, parse_expression);
-        syntax.value = parse(r.value, parse_expression);
-        syntax.sender = parse(r.sender, parse_expression);
-        syntax.op = r.op;
-        parts.reductions.push_back(std::move(syntax));
-      }
-      if (parts.reductions.empty())
-        throw PlanError("KP-J013", source.origin.pointer + ": a statement has at least one reduction");
-      for (const auto& c : clauses) {
-        ClauseSyntax syntax;
-        syntax.kind = c.kind;
-        syntax.names = c.names;
-        if (c.kind == ClauseKind::generator) syntax.set = parse(c.text, parse_set);
-        else syntax.expression = parse(c.text, parse_expression);
-        parts.clauses.push_back(std::move(syntax));
-      }
-      out.text = plain(to_text(parts), source.origin.pointer);
+    StatementSyntax parts;
+    if (!whole.empty()) parts = parse(whole, parse_statement);
+    for (const auto& r : reductions) {
+      ReductionSyntax syntax;
+      syntax.place = parse(r.place, parse_expression);
+      syntax.receiver = parse(r.receiver, parse_expression);
+      syntax.value = parse(r.value, parse_expression);
+      syntax.sender = parse(r.sender, parse_expression);
+      syntax.op = r.op;
+      parts.reductions.push_back(std::move(syntax));
     }
+    if (parts.reductions.empty())
+      throw error_at(document, source.origin, "KP-J013", "a statement has at least one reduction");
+    for (const auto& c : clauses) {
+      ClauseSyntax syntax;
+      syntax.kind = c.kind;
+      syntax.names = c.names;
+      if (c.kind == ClauseKind::generator) syntax.set = parse(c.text, parse_set);
+      else syntax.expression = parse(c.text, parse_expression);
+      parts.clauses.push_back(std::move(syntax));
+    }
+    // A text that is whole is shown as it was written.
+    out.text = plain(reductions.empty() && clauses.empty() ? whole : to_text(parts), source.origin.pointer);
     out.syntax = parse(out.text.text, parse_statement);
     return out;
   }
@@ -145,6 +144,7 @@ struct PlanBuilder::State {
 };
 
 PlanBuilder::PlanBuilder(std::string name) : state_(std::make_unique<State>()) {
+  state_->source.document = "plan " + name;
   state_->source.name = plain(std::move(name), "/name");
 }
 PlanBuilder::~PlanBuilder() = default;
@@ -255,8 +255,9 @@ StatementBuilder PlanBuilder::statement(std::string name) {
 
 Plan PlanBuilder::build() const {
   PlanSource source = state_->source;
-  for (const auto& s : state_->statements) source.statements.push_back(s->finish());
-  if (source.statements.empty()) throw PlanError("KP-J013", "/statements: a plan has at least one statement");
+  for (const auto& s : state_->statements) source.statements.push_back(s->finish(source.document));
+  if (source.statements.empty())
+    throw error_at(source.document, {"/statements", 0, 0}, "KP-J013", "a plan has at least one statement");
   return Plan(check_plan(std::move(source)));
 }
 

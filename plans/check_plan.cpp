@@ -276,12 +276,10 @@ std::shared_ptr<const PlanModel> check_plan(PlanSource source) { return PlanChec
 
 PlanError error_in(const PlanModel& plan, const Statement& s, Span span, const std::string& code,
                    const std::string& message) {
-  if (!plan.source.document.empty()) return error_in(plan.source.document, s.text, span, code, message);
-  // There is no file to name: the plan was made by a program.
-  const std::string whose = message.starts_with("statement ")
-                                ? fmt::format("plan {}: ", plan.name)
-                                : fmt::format("plan {}, statement {}: ", plan.name, s.name);
-  return error_in("", s.text, span, code, whose + message);
+  // The name says more than the number where there is no line to point at: the plan was made by a program.
+  const bool is_named = s.text.origin.line > 0 || message.starts_with("statement ");
+  return error_in(plan.source.document, s.text, span, code,
+                  is_named ? message : fmt::format("statement {}: {}", s.name, message));
 }
 
 ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, const std::vector<std::string>& variables,

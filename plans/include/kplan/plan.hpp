@@ -71,7 +71,8 @@ struct Expression {
 
 class PlanBuilder;
 
-/// One statement being built; every call returns it again. Belongs to the builder that made it.
+/// One statement being built; every call returns it again. Belongs to the builder that made it. Reductions and clauses
+/// stand in the order of the calls, behind those of the text that communicate() was given.
 class StatementBuilder {
  public:
   /// place @ receiver <<= value @ sender
