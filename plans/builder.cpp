@@ -30,6 +30,20 @@ TypeSource type_source(const TypeName& t, const std::string& pointer) {
   return out;
 }
 
+// Defaults as the JSON reader gives them; what does not fit the type is left for the checker to refuse.
+ScalarValue default_scalar(bool v, Scalar) { return ScalarValue::boolean(v); }
+ScalarValue default_scalar(std::int64_t v, Scalar type) {
+  return type == Scalar::boolean ? ScalarValue::boolean(v != 0) : ScalarValue::integer(v);
+}
+ScalarValue default_scalar(double v, Scalar type) {
+  const ScalarValue real = ScalarValue::real(v);
+  if (type == Scalar::boolean) return convert(real, type);
+  // The first power of two beyond i64 would be taken for its largest value.
+  const ScalarValue whole = convert(real, Scalar::i64);
+  return is_integer(type) && whole.as_real() == v && v < 0x1p63 ? whole : real;
+}
+ScalarValue default_scalar(std::complex<double> v, Scalar) { return ScalarValue::load(Scalar::c128, &v); }
+
 }  // namespace
 
 /// A statement as text, as the texts of its parts, or both.
@@ -168,17 +182,11 @@ PlanBuilder& PlanBuilder::parameter(std::string name, Scalar type, Scope scope, 
   return *this;
 }
 
-PlanBuilder& PlanBuilder::parameter_with_default(std::string name, Scalar type, double default_value, Scope scope,
+PlanBuilder& PlanBuilder::parameter_with_default(std::string name, Scalar type, Number default_value, Scope scope,
                                                  Time time) {
   parameter(std::move(name), type, scope, time);
-  const ScalarValue real = ScalarValue::real(default_value);
-  const ScalarValue whole = convert(real, Scalar::i64);
-  // An integer parameter takes an integer default; one that is none is left for the checker to refuse.
-  // The first power of two beyond i64 would be taken for its largest value.
-  const bool is_whole = is_integer(type) && whole.as_real() == default_value && default_value < 0x1p63;
-  state_->source.parameters.back().default_value = type == Scalar::boolean ? convert(real, Scalar::boolean)
-                                                   : is_whole              ? whole
-                                                                           : real;
+  state_->source.parameters.back().default_value =
+      std::visit([&](auto v) { return default_scalar(v, type); }, default_value.value);
   return *this;
 }
 
@@ -194,8 +202,9 @@ PlanBuilder& PlanBuilder::buffer(std::string name, TypeName type, std::vector<Ex
 }
 
 PlanBuilder& PlanBuilder::index_buffer(std::string name, TypeName type, std::vector<Expression> shape, Scope scope,
-                                       Time time) {
-  buffer(std::move(name), std::move(type), std::move(shape));
+                                       Time time, std::vector<Expression> strides) {
+  if (strides.empty()) buffer(std::move(name), std::move(type), std::move(shape));
+  else strided_buffer(std::move(name), std::move(type), std::move(shape), std::move(strides));
   state_->source.buffers.back().is_uniform = scope == Scope::uniform;
   state_->source.buffers.back().is_varying = time == Time::varying;
   return *this;

@@ -1,5 +1,7 @@
 // Plans made by the builder: the same as JSON makes, and what they are told when they are wrong.
 #include <catch2/catch.hpp>
+#include <complex>
+#include <cstdint>
 #include <limits>
 
 #include "kplan/plan.hpp"
@@ -67,15 +69,22 @@ TEST_CASE("the builder makes the plan that the document says", "[plans][builder]
     b.type("pair", pair);
     b.parameter_with_default("n", Scalar::i64, 4)
         .parameter_with_default("h", Scalar::f32, 0.5, Scope::private_, Time::varying)
-        .parameter_with_default("on", Scalar::boolean, 1);
+        .parameter_with_default("on", Scalar::boolean, 1)
+        .parameter_with_default("off", Scalar::boolean, false)
+        .parameter_with_default("odd", Scalar::i64, (std::int64_t{1} << 53) + 1)
+        .parameter_with_default("large", Scalar::u64, std::uint64_t{INT64_MAX})
+        .parameter_with_default("w", Scalar::c128, std::complex<double>(1, -2.5));
     b.buffer("P", "pair", {"n"}).buffer("Q", pair, {"n"}).strided_buffer("S", Scalar::f64, {"n", 2}, {1, "n"});
+    b.index_buffer("T", Scalar::i32, {"n", 2}, Scope::uniform, Time::fixed, {1, "n"});
     b.operation("best", "left.value < right.value ? right : left");
     b.communicate("best", "P[0]@0 << best << Q[0]@s where s in world, on");
     CHECK(b.build().digest() == Plan::parse(R"({"kplan": 1, "name": "records",
       "types": {"pair": {"fields": [{"name": "value", "type": "f64", "offset": 0}, {"name": "index", "type": "i32", "offset": 8}], "size": 16}},
-      "parameters": {"n": {"type": "i64", "default": 4}, "h": {"type": "f32", "scope": "private", "time": "varying", "default": 0.5}, "on": {"type": "bool", "default": true}},
+      "parameters": {"n": {"type": "i64", "default": 4}, "h": {"type": "f32", "scope": "private", "time": "varying", "default": 0.5}, "on": {"type": "bool", "default": true}, "off": {"type": "bool", "default": false},
+                     "odd": {"type": "i64", "default": 9007199254740993}, "large": {"type": "u64", "default": 9223372036854775807}, "w": {"type": "c128", "default": [1, -2.5]}},
       "buffers": {"P": {"type": "pair", "shape": ["n"]}, "Q": {"type": {"fields": [{"name": "value", "type": "f64", "offset": 0}, {"name": "index", "type": "i32", "offset": 8}], "size": 16}, "shape": ["n"]},
-                  "S": {"type": "f64", "shape": ["n", 2], "strides": [1, "n"]}},
+                  "S": {"type": "f64", "shape": ["n", 2], "strides": [1, "n"]},
+                  "T": {"type": "i32", "shape": ["n", 2], "strides": [1, "n"], "scope": "uniform", "time": "fixed"}},
       "operators": {"best": {"expression": "left.value < right.value ? right : left"}},
       "statements": [{"name": "best", "communicate": "P[0]@0 << best << Q[0]@s where s in world, on"}]})")
                                     .digest());
@@ -108,6 +117,9 @@ TEST_CASE("what the builder makes can be printed and read, or is refused", "[pla
         }) == "KP-P045");
   CHECK(builder_code([&](PlanBuilder& b) { copy_to(b), b.parameter_with_default("p", Scalar::u64, 0x1p63); }) ==
         "KP-P045");  // not 2^63 - 1
+  CHECK(builder_code([&](PlanBuilder& b) {
+          copy_to(b), b.parameter_with_default("p", Scalar::u64, std::uint64_t{1} << 63);
+        }) == "KP-P045");  // JSON has no such integer
   CHECK(builder_code([&](PlanBuilder& b) { copy_to(b), b.parameter_with_default("p", Scalar::i32, 1.5); }) ==
         "KP-P045");
   CHECK(builder_code([&](PlanBuilder& b) { b.communicate("caf\xe9", "A@0 <<= A@1"); }) == "KP-P041");

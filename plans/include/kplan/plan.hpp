@@ -1,11 +1,15 @@
 #pragma once
 // Plans: what goes where on which rank, combined how. Read from JSON, or made by the builder; checked either way.
 
+#include <complex>
+#include <concepts>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "kplan/error.hpp"
@@ -69,6 +73,20 @@ struct Expression {
   std::string text;
 };
 
+/// A number or a truth value that is written into a plan. Integers are exact; JSON plans have them up to 2^63 - 1, and
+/// larger ones are taken for reals.
+struct Number {
+  template <std::integral T>
+  Number(T v) {  // NOLINT: numbers are given as they are
+    if constexpr (std::same_as<T, bool>) value = v;
+    else if (v > T{0} && static_cast<std::int64_t>(v) < 0) value = static_cast<double>(v);
+    else value = static_cast<std::int64_t>(v);
+  }
+  Number(double v) : value(v) {}                // NOLINT
+  Number(std::complex<double> v) : value(v) {}  // NOLINT
+  std::variant<bool, std::int64_t, double, std::complex<double>> value;
+};
+
 class PlanBuilder;
 
 /// One statement being built; every call returns it again. Belongs to the builder that made it. Reductions and clauses
@@ -111,11 +129,13 @@ class PlanBuilder {
 
   PlanBuilder& type(std::string name, const ElementType& record);
   PlanBuilder& parameter(std::string name, Scalar type, Scope scope = Scope::uniform, Time time = Time::fixed);
-  PlanBuilder& parameter_with_default(std::string name, Scalar type, double default_value, Scope scope = Scope::uniform,
+  PlanBuilder& parameter_with_default(std::string name, Scalar type, Number default_value, Scope scope = Scope::uniform,
                                       Time time = Time::fixed);
   PlanBuilder& buffer(std::string name, TypeName type, std::vector<Expression> shape);
   /// A buffer that decides patterns: says whether its contents are the same on all ranks and whether they stay.
-  PlanBuilder& index_buffer(std::string name, TypeName type, std::vector<Expression> shape, Scope scope, Time time);
+  /// Row-major, or with strides in elements.
+  PlanBuilder& index_buffer(std::string name, TypeName type, std::vector<Expression> shape, Scope scope, Time time,
+                            std::vector<Expression> strides = {});
   PlanBuilder& strided_buffer(std::string name, TypeName type, std::vector<Expression> shape,
                               std::vector<Expression> strides);
   PlanBuilder& group(std::string name, Expression color, Expression key = "rank");
