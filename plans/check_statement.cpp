@@ -34,6 +34,7 @@ class StatementChecker {
     out_.is_any_order = source_.is_any_order;
     out_.group = find_group();
     out_.claimed = claimed_knowledge();
+    out_.claim_origin = source_.knowledge.origin;
     try {
       if (source_.syntax.reductions.size() > most_reductions)
         fail("KP-P020", fmt::format("a statement has at most {} reductions", most_reductions),

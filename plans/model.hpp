@@ -85,6 +85,7 @@ struct Statement {
   int group = -1;  ///< -1: world
   bool is_pull = false, is_fresh = false, is_any_order = false;
   std::optional<KnowledgeClass> claimed;
+  Origin claim_origin;
   std::vector<Reduction> reductions;
   std::vector<Clause> clauses;
   std::vector<Variable> variables;

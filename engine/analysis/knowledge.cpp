@@ -6,6 +6,8 @@
 
 #include <functional>
 
+#include "plans/diagnostic.hpp"
+
 namespace kplan {
 namespace {
 
@@ -125,6 +127,17 @@ class Inference {
   const Statement& s_;
 };
 
+/// Corresponding knowledge cannot be inferred; any other claim says what is.
+void check_claim(const PlanModel& plan, const Statement& s, const Knowledge& inferred) {
+  if (!s.claimed || s.claimed == KnowledgeClass::corresponding || s.claimed == inferred.knowledge) return;
+  throw error_at(plan.source.document, s.claim_origin, "KP-A020",
+                 fmt::format("{} knowledge is claimed, and statement {} has {} knowledge: {}; leave the claim out{}",
+                             name_of(*s.claimed), s.name, name_of(inferred.knowledge), inferred.reason,
+                             inferred.knowledge == KnowledgeClass::global
+                                 ? ""
+                                 : ", or claim corresponding if both ends of each message know it"));
+}
+
 }  // namespace
 
 VaryingNames varying_names(const PlanModel& plan, const Statement& s) { return Inference(plan, s).varying_names(); }
@@ -143,16 +156,12 @@ Knowledge infer_knowledge(const PlanModel& plan, const Statement& s) {
     out.reason = s.clauses.empty()
                      ? "the ranks depend on nothing private"
                      : "the where-list and the ranks depend on nothing private but `rank`, which every rank can replay";
+    check_claim(plan, s, out);
     return out;
   }
   out.knowledge = s.is_pull ? KnowledgeClass::receiver : KnowledgeClass::sender;
   out.reason = fmt::format("{}, which is private", finding.text());
-  if (s.claimed == KnowledgeClass::global)
-    throw PlanError(
-        "KP-A020",
-        fmt::format(
-            "plan {}, statement {}: global knowledge is claimed, but {}; claim corresponding if both ends know it",
-            plan.name, s.name, out.reason));
+  check_claim(plan, s, out);
   if (s.claimed == KnowledgeClass::corresponding) {
     out.knowledge = KnowledgeClass::corresponding;
     out.reason += "; the plan claims that both ends of each message know it, which is checked when it is compiled";

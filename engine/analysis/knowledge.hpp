@@ -17,7 +17,8 @@ struct Knowledge {
   std::string varying_reason;
 };
 
-/// Throws PlanError KP-A020 when the plan claims global knowledge of a pattern that depends on private data.
+/// Throws PlanError KP-A020 when the plan claims another class than that which is inferred, unless it claims
+/// corresponding knowledge, which cannot be.
 Knowledge infer_knowledge(const PlanModel& plan, const Statement& s);
 
 /// The varying parameters and buffers that decide which elements move.

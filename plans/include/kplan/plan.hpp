@@ -109,7 +109,7 @@ class StatementBuilder {
   StatementBuilder& fresh();
   /// Reductions may be applied in the order in which they arrive.
   StatementBuilder& any_order();
-  /// Claims a knowledge class: `corresponding`.
+  /// Claims a knowledge class: `corresponding`. Any other claim must be what is inferred, or compiling throws KP-A020.
   StatementBuilder& knowledge(std::string claim);
 
  private:

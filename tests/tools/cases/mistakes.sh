@@ -86,6 +86,8 @@ case_a_claim_that_is_wrong() {
   echo '{"count": {"fill": "rank % 2 + 1"}}' >d.json
   refuse KP-A003 run "$examples/known-counts.json" --data d.json --ranks 3
   refuse KP-A003 check "$examples/known-counts.json" --data d.json --ranks 3
+  sed 's/{"name": "gather"/{"knowledge": "receiver", "name": "gather"/' "$examples/gather.json" >claim.json
+  refuse KP-A020 check claim.json && complains "claim.json:" && complains "/statements/0/knowledge: receiver knowledge is claimed"
 }
 
 case_fixed_contents_that_are_missing() {
