@@ -13,6 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t most_checked_ranks = 32;
+constexpr const char* without_ranks_note = "names and types are right; for bounds and double assignment give --ranks N";
 constexpr const char* told_note =
     "of statements that only one end of a message knows, the other end was not looked at: there are too many ranks";
 
@@ -48,13 +49,15 @@ void print_json(const PlanModel& plan, const Checked& checked, const Options& op
     out["ranks"] = *options.ranks;
     out["checked_ranks"] = checked.ranks;
     if (checked.leaves_out_told) out["note"] = told_note;
+  } else {
+    out["note"] = without_ranks_note;
   }
   fmt::print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 void print_text(const PlanModel& plan, const Checked& checked, const Options& options) {
-  fmt::print("{}: {} statement{}, no mistakes\n", plan.name, plan.statements.size(),
-             plan.statements.size() == 1 ? "" : "s");
+  fmt::print("{}: {} statement{}, {}\n", plan.name, plan.statements.size(), plan.statements.size() == 1 ? "" : "s",
+             options.ranks ? "no mistakes" : without_ranks_note);
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
     const Knowledge& knowledge = checked.statements[k];
     fmt::print("  {}: {} knowledge: {}{}\n", plan.statements[k].name, name_of(knowledge.knowledge), knowledge.reason,

@@ -44,7 +44,7 @@ case_plans_that_are_wrong() {
   expect 2 check misspelt.json && complains "misspelt.json:" && complains "^" && complains 'did you mean `world`?'
   expect 2 check misspelt.json --json
   sed 's/total\[:\]@root/total[n]@root/; s/part\[:\]/part[0]/' "$examples/reduce.json" >outside.json
-  expect 0 check outside.json
+  expect 0 check outside.json --json && holds "d['note'] == 'names and types are right; for bounds and double assignment give --ranks N'"
   expect 2 check outside.json --ranks 4
   expect 2 explain outside.json --ranks 4
   expect 2 run outside.json
