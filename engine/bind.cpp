@@ -32,7 +32,7 @@ namespace kplan {
   }
   if (const auto* d = std::get_if<double>(&value.scalar()))
     return is_real(type) || is_complex(type) ? convert(ScalarValue::real(*d), type)
-                                             : fail(to_text(ScalarValue::real(*d)));
+                                             : fail("the real number " + to_literal(ScalarValue::real(*d)));
   const auto& c = std::get<std::complex<double>>(value.scalar());
   const ScalarValue v = ScalarValue::load(Scalar::c128, &c);
   return is_complex(type) ? convert(v, type) : fail(to_text(v));

@@ -328,6 +328,11 @@ std::string to_text(const ScalarValue& v) {
   return "(" + shortest(c.real()) + "," + shortest(c.imag()) + ")";
 }
 
+std::string to_literal(const ScalarValue& v) {
+  const std::string text = to_text(v);
+  return is_real(v.type) && text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
 bool apply(Operation op, Scalar type, const ScalarValue& a, const ScalarValue& b, const ScalarValue& c,
            ScalarValue& result) {
   if (op == Operation::select) {

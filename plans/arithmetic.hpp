@@ -86,6 +86,9 @@ struct ScalarValue {
 /// `i64 7`, `f32 0.1`, `(1, -2)`; reals in the shortest form that reads back to the same bits.
 std::string to_text(const ScalarValue& v);
 
+/// The same, but a real always reads back as a real: `4.0`.
+std::string to_literal(const ScalarValue& v);
+
 /// Applies `op`; the operands have the types that the operation asks for. `result` has type `type`.
 /// Returns false for a zero divisor of an integer division (`result` is then 0), else true.
 bool apply(Operation op, Scalar type, const ScalarValue& a, const ScalarValue& b, const ScalarValue& c,

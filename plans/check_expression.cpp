@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <unordered_map>
 
@@ -117,7 +118,11 @@ class Checker {
       return leaf(std::move(out));
     }
     if (const int b = scope_.plan->find_buffer(e.name); b >= 0) return element(e, b);
-    fail("KP-P005", fmt::format("`{}` is not declared{}", e.name, suggestion(e.name, names_in_scope())), e.span);
+    fail("KP-P005",
+         fmt::format(
+             "`{}` is not declared{}", e.name,
+             is_other_word_for_size(e.name) ? "; the number of ranks is `size`" : suggestion(e.name, names_in_scope())),
+         e.span);
   }
 
   std::vector<std::string> names_in_scope() const {
@@ -326,10 +331,13 @@ class Checker {
         {"sqrt", {Operation::sqrt, 1, 1, Function::Domain::reals}}};
     const auto found = functions.find(e.name);
     if (found == functions.end()) {
-      std::vector<std::string> names;
+      std::vector<std::string> names{"select"};
       for (const auto& [name, f] : functions) names.emplace_back(name);
       std::ranges::sort(names);
-      fail("KP-P015", fmt::format("there is no function `{}`{}", e.name, suggestion(e.name, names)), e.span);
+      fail("KP-P015",
+           fmt::format("there is no function `{}`{}", e.name,
+                       e.name == "not" ? "; it is written `!`" : suggestion_or_list(e.name, names)),
+           e.span);
     }
     const Function& f = found->second;
     expect_arguments(e, f.least, f.most);
@@ -380,6 +388,11 @@ class Checker {
 };
 
 }  // namespace
+
+bool is_other_word_for_size(std::string_view name) {
+  static constexpr std::array words{"ranks", "nranks", "num_ranks", "nprocs", "np", "comm_size"};
+  return std::ranges::any_of(words, [&](const char* w) { return name == w; });
+}
 
 ExprPtr check_expression(const Expr& parsed, const ExpressionScope& scope) { return Checker(scope).check(parsed); }
 

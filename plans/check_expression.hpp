@@ -39,4 +39,7 @@ ExprPtr check_expression(const Expr& parsed, const ExpressionScope& scope);
 ExprPtr check_index(const Expr& parsed, const ExpressionScope& scope, std::string_view what);
 ExprPtr check_filter(const Expr& parsed, const ExpressionScope& scope);
 
+/// Whether other libraries call the number of ranks, or their set, by this name.
+bool is_other_word_for_size(std::string_view name);
+
 }  // namespace kplan

@@ -42,7 +42,8 @@ class OperatorChecker {
     if (std::ranges::find(builtin_operators(), r.op) == builtin_operators().end()) {
       std::vector<std::string> names = builtin_operators();
       for (const auto& o : plan_.source.operators) names.push_back(o.name.text);
-      fail("KP-P031", fmt::format("there is no operator `{}`{}", r.op, suggestion(r.op, names)), r.operator_span);
+      fail("KP-P031", fmt::format("there is no operator `{}`{}", r.op, suggestion_or_list(r.op, names)),
+           r.operator_span);
     }
     if (r.op == "minloc" || r.op == "maxloc") return location_operator(r, out);
     scalar_operator(r, out);

@@ -88,10 +88,7 @@ class PlanChecker {
       if (name_of(static_cast<Scalar>(k)) == name.text) return static_cast<Scalar>(k);
       names.emplace_back(name_of(static_cast<Scalar>(k)));
     }
-    const std::string hint = suggestion(name.text, names);
-    fail(name.origin, "KP-P043",
-         fmt::format("`{}` is no {}{}", name.text, what,
-                     hint.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : hint));
+    fail(name.origin, "KP-P043", fmt::format("`{}` is no {}{}", name.text, what, suggestion_or_list(name.text, names)));
   }
 
   ElementType element_type(const TypeSource& t) const {
@@ -159,7 +156,7 @@ class PlanChecker {
       if (!fits)
         fail(p.default_origin, "KP-P045",
              is_too_large ? fmt::format("integers are read up to {}, and the default is larger", INT64_MAX)
-                          : fmt::format("the default {} is no value of {}", to_text(v), name_of(out.type)));
+                          : fmt::format("the default {} is no value of {}", to_literal(v), name_of(out.type)));
       double parts[2];
       convert(v, Scalar::c128).store(parts);
       if (!std::isfinite(parts[0]) || !std::isfinite(parts[1]))

@@ -178,7 +178,11 @@ class StatementChecker {
     if (plan_.find_buffer(name) < 0) {
       std::vector<std::string> names{source_.group.text};
       for (const auto& b : plan_.buffers) names.push_back(b.name);
-      fail("KP-P005", fmt::format("the set `{}` is not declared{}", name, suggestion(name, names)), s.span);
+      fail("KP-P005",
+           fmt::format("the set `{}` is not declared{}", name,
+                       is_other_word_for_size(name) ? fmt::format("; the set of all ranks is `{}`", source_.group.text)
+                                                    : suggestion(name, names)),
+           s.span);
     }
     ExpressionScope with_slices = scope;
     with_slices.allows_slices = true;

@@ -133,4 +133,10 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ca
   return best ? fmt::format(" (did you mean `{}`?)", *best) : "";
 }
 
+std::string suggestion_or_list(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string out = suggestion(word, candidates);
+  if (out.empty() && !candidates.empty()) out = fmt::format("; there are {}", fmt::join(candidates, ", "));
+  return out;
+}
+
 }  // namespace kplan

@@ -36,4 +36,7 @@ std::string printable(std::string_view message);
 /// ` (did you mean `x`?)` for the candidate that is most like the word, or nothing.
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
+/// The same, or all candidates where none is like the word: `; there are a, b, c`.
+std::string suggestion_or_list(std::string_view word, const std::vector<std::string>& candidates);
+
 }  // namespace kplan

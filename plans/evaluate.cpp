@@ -11,6 +11,14 @@ namespace {
   throw EvaluationFault{code, std::move(message), span};
 }
 
+const std::byte* known_contents(const Expr& element, const EvaluationContext& context) {
+  const std::byte* contents = context.state->contents[static_cast<std::size_t>(element.id)];
+  if (contents) return contents;
+  throw EvaluationFault{"KP-B010",
+                        fmt::format("the contents of buffer `{}` are needed here and were not given", element.name),
+                        element.span, "give them with the values of the plan, or by --data"};
+}
+
 ScalarValue evaluate_operation(const Expr& e, const EvaluationContext& context) {
   const ScalarValue a = evaluate(*e.operands[0], context);
   const ScalarValue b = e.operands.size() > 1 ? evaluate(*e.operands[1], context) : a;
@@ -24,7 +32,6 @@ ScalarValue evaluate_operation(const Expr& e, const EvaluationContext& context) 
 }
 
 ScalarValue evaluate_element(const Expr& e, const EvaluationContext& context) {
-  const auto id = static_cast<std::size_t>(e.id);
   std::int64_t offset = 0;
   if (context.selections && context.selections->contains(&e)) {
     const auto& offsets = context.selections->at(&e);
@@ -32,15 +39,8 @@ ScalarValue evaluate_element(const Expr& e, const EvaluationContext& context) {
   } else {
     offset = select(e, context)[0];
   }
-  const std::byte* contents = context.state->contents[id];
-  if (!contents)
-    fault("KP-B010",
-          fmt::format("the contents of buffer `{}` are needed here and were not given; give them with the values of "
-                      "the plan, or by --data",
-                      e.name),
-          e.span);
-  return ScalarValue::load(e.type,
-                           contents + static_cast<std::size_t>(offset) * e.element_bytes + e.field_offset_bytes);
+  return ScalarValue::load(
+      e.type, known_contents(e, context) + static_cast<std::size_t>(offset) * e.element_bytes + e.field_offset_bytes);
 }
 
 ScalarValue evaluate_operand(const Expr& e, const std::byte* bytes, const EvaluationContext& context) {
@@ -235,13 +235,7 @@ SetValues::SetValues(const Set& set, const EvaluationContext& context, Span span
       break;
     case Set::Kind::buffer: {
       const Expr& e = *set.buffer;
-      const std::byte* contents = context.state->contents[static_cast<std::size_t>(e.id)];
-      if (!contents)
-        fault("KP-B010",
-              fmt::format("the contents of buffer `{}` are needed here and were not given; give them with the values "
-                          "of the plan, or by --data",
-                          e.name),
-              e.span);
+      const std::byte* contents = known_contents(e, context);
       for (const std::int64_t offset : select(e, context))
         values_.push_back(ScalarValue::load(e.type, contents + static_cast<std::size_t>(offset) * e.element_bytes +
                                                         e.field_offset_bytes)

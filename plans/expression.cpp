@@ -82,13 +82,7 @@ void print_bare(const Expr& e, std::string& out) {
     print(*e.operands[1], level + 1, out);
   };
   switch (e.kind) {
-    case ExprKind::constant: {
-      std::string text = to_text(e.value);
-      // A real must read back as a real.
-      if (is_real(e.value.type) && text.find_first_of(".en") == std::string::npos) text += ".0";
-      out += text;
-      return;
-    }
+    case ExprKind::constant: out += to_literal(e.value); return;
     case ExprKind::conditional:
       print(*e.operands[0], 2, out);
       out += " ? ";

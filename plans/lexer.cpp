@@ -16,9 +16,9 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 // Longest first, so that the first match is the longest.
-constexpr std::array<std::string_view, 35> symbols{
-    "<<=", "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "@", "(", ")", "[", "]", "{", "}", ",",
-    ":",   "?",   "|",  "^",  "&",  "<",  ">",  "+",  "-",  "*",  "/", "%", "!", "~", "=", ".", ";"};
+constexpr std::array<std::string_view, 36> symbols{
+    "<<=", "...", "..", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "@", "(", ")", "[", "]", "{", "}",
+    ",",   ":",   "?",  "|",  "^",  "&",  "<",  ">",  "+",  "-",  "*",  "/", "%", "!", "~", "=", ".", ";"};
 
 Span span_of(std::size_t begin, std::size_t end) {
   return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};

@@ -105,14 +105,25 @@ class Parser {
     std::string hint;
     if (is_symbol("<<") || is_symbol(">>")) hint = "; a shift is written shl(a, b) or shr(a, b)";
     if (is_symbol("=") && s == "@") hint = "; assignment is `<<=`";
+    if (is_symbol("..")) hint = "; a range is written {first ... last}";
+    if (const std::string word = word_for_symbol(); !word.empty()) hint = "; " + word;
     fail("KP-S010", fmt::format("`{}` is missing after {}: {} here{}", s, after, found(), hint));
+  }
+  /// What other languages spell out, where it makes the text end in the middle.
+  std::string word_for_symbol() const {
+    if (is_word("and")) return "it is written `&&`";
+    if (is_word("or")) return "it is written `||`";
+    if (at_ > 0 && tokens_[at_ - 1].text == "not") return "`not` is written `!`";
+    return "";
   }
   void expect_end() {
     if (peek().kind == TokenKind::end) return;
     if (is_symbol(">>")) fail("KP-S011", "`>>` is no operator; a shift is written shr(a, b)");
     if (is_symbol("<<")) fail("KP-S011", "`<<` cannot stand here; a shift is written shl(a, b)");
     if (is_symbol("=")) fail("KP-S011", "`=` cannot stand here; equality is written `==`");
-    fail("KP-S011", fmt::format("`{}` cannot stand here; a comma or `where` may be missing before it", peek().text));
+    const std::string word = word_for_symbol();
+    fail("KP-S011", fmt::format("`{}` cannot stand here; {}", peek().text,
+                                word.empty() ? "a comma or `where` may be missing before it" : word));
   }
 
   std::uint32_t previous_end() const { return at_ ? tokens_[at_ - 1].span.end : 0; }
@@ -126,7 +137,8 @@ class Parser {
     out.operator_span = peek().span;
     if (!accept("<<=")) {
       if (!accept("<<"))
-        fail("KP-S012", fmt::format("`<<=` or `<< operator <<` is missing after the receiver: {} here", found()));
+        fail("KP-S012", fmt::format("`<<=` or `<< operator <<` is missing after the receiver: {} here{}", found(),
+                                    is_symbol("=") ? "; assignment is `<<=`" : ""));
       if (peek().kind != TokenKind::identifier)
         fail("KP-S013", fmt::format("the name of an operator is missing after `<<`: {} here", found()));
       out.operator_span = peek().span;

@@ -56,8 +56,8 @@ Contents prepare(const Options& options) {
     if (plan.find_buffer(name) >= 0) continue;
     std::vector<std::string> names;
     for (const Buffer& b : plan.buffers) names.push_back(b.name);
-    throw argument_error(
-        "KP-L014", fmt::format("--print {}: plan {} has no such buffer{}", name, plan.name, suggestion(name, names)));
+    throw argument_error("KP-L014", fmt::format("--print {}: plan {} has no such buffer{}", name, plan.name,
+                                                suggestion_or_list(name, names)));
   }
   return out;
 }

@@ -22,12 +22,13 @@ case_arguments_that_are_wrong() {
   refuse KP-L004 run "$examples/reduce.json" --set roto=1 && complains 'did you mean `root`?'
   refuse KP-L004 run "$examples/reduce.json" --set part=1 && complains "--data"
   refuse KP-L005 run "$examples/reduce.json" --set n=1 --set n=2
-  refuse KP-B013 run "$examples/reduce.json" --set n=1.5
+  refuse KP-B013 run "$examples/reduce.json" --set n=4.0 && complains 'the real number 4.0 was given for `n`, which is i64'
   refuse KP-L006 check "$examples/reduce.json" --rank 1
   refuse KP-L008 show "$examples/circular-shift.json" --stage graph --ranks 100000
   refuse KP-L015 run "$examples/reduce.json" --transport mpi --ranks 2 && complains "mpirun -n 2"
   refuse KP-L012 run "$examples/reduce.json" --ranks 100000
   refuse KP-L014 run "$examples/reduce.json" --print totla && complains 'did you mean `total`?'
+  refuse KP-L014 run "$examples/reduce.json" --print everything && complains 'there are part, total'
 }
 
 case_help_and_version_are_no_mistakes() {
@@ -92,7 +93,7 @@ case_a_claim_that_is_wrong() {
 
 case_fixed_contents_that_are_missing() {
   cp "$examples/pull.json" alone.json
-  expect 2 run alone.json --ranks 3 && complains '`from`'
+  refuse KP-B010 run alone.json --ranks 3 && complains '`from`' && complains 'when k = 2, rank 0; give them with the values'
 }
 
 case_a_run_that_fails_exits_with_1() {
