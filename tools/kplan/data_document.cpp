@@ -59,6 +59,12 @@ std::vector<ScalarValue> listed_elements(const JsonPlace& list, const ElementTyp
   return out;
 }
 
+/// `form` is what is to be written.
+void expect_object(const JsonPlace& place, const char* what, const std::string& name, const char* form) {
+  if (place.value->kind != JsonKind::object)
+    place.fail("KP-J010", fmt::format("{} `{}` takes {}, not {}", what, name, form, name_of(place.value->kind)));
+}
+
 std::int64_t rank_of_key(const JsonPlace& place, const std::string& key) {
   std::int64_t out = 0;
   const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), out);
@@ -102,7 +108,7 @@ ExprPtr DataDocument::read_expression(const JsonPlace& place, const std::vector<
 }
 
 BufferFill DataDocument::read_buffer(const Buffer& buffer, const JsonPlace& place) const {
-  place.expect(JsonKind::object);
+  expect_object(place, "buffer", buffer.name, R"({"fill": expression} or {"values": [...]})");
   place.expect_keys({"fill", "values"});
   BufferFill out;
   out.origin = place.origin();
@@ -133,7 +139,7 @@ BufferFill DataDocument::read_buffer(const Buffer& buffer, const JsonPlace& plac
 }
 
 ParameterFill DataDocument::read_parameter(const Parameter& parameter, const JsonPlace& place) const {
-  place.expect(JsonKind::object);
+  expect_object(place, "parameter", parameter.name, R"({"value": expression})");
   place.expect_keys({"value"});
   ParameterFill out;
   out.expression = read_expression(place.required("value"), {}, parameter.type, out.text);

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <limits>
 #include <sstream>
 
@@ -17,21 +18,31 @@ namespace {
 
 constexpr std::int64_t most_ranks = std::numeric_limits<std::int32_t>::max();
 
+/// CLI::Range says of what is no number that it is not in the range.
+CLI::Validator integer_in(std::int64_t least, std::int64_t most) {
+  return {[=](const std::string& text) -> std::string {
+            std::int64_t value = 0;
+            const char* end = text.data() + text.size();
+            const auto [rest, error] = std::from_chars(text.data(), end, value);
+            if (rest != end || error == std::errc::invalid_argument)
+              return fmt::format("`{}` is no whole number", text);
+            if (error == std::errc() && value >= least && value <= most) return "";
+            return fmt::format("{} is not in {} to {}", text, least, most);
+          },
+          ""};
+}
+
 void add_plan(CLI::App& command, Options& o) {
   command.add_option("PLAN", o.plan_file, "the plan, a JSON document")->required()->type_name("");
 }
 
 void add_ranks(CLI::App& command, Options& o, const std::string& text, bool is_required = false) {
-  auto* option = command.add_option("--ranks", o.ranks, text)
-                     ->check(CLI::Range(std::int64_t{1}, most_ranks).description(""))
-                     ->type_name("N");
+  auto* option = command.add_option("--ranks", o.ranks, text)->check(integer_in(1, most_ranks))->type_name("N");
   if (is_required) option->required();
 }
 
 void add_rank(CLI::App& command, Options& o, const std::string& text) {
-  command.add_option("--rank", o.rank, text)
-      ->check(CLI::Range(std::int64_t{0}, most_ranks).description(""))
-      ->type_name("R");
+  command.add_option("--rank", o.rank, text)->check(integer_in(0, most_ranks))->type_name("R");
 }
 
 void add_values(CLI::App& command, Options& o) {
@@ -83,7 +94,7 @@ void add_commands(CLI::App& app, Options& o) {
       ->type_name("local|mpi|ofi");
   add_values(run, o);
   run.add_option("--repeat", o.repeat, "run it so many times (default: 1)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40).description(""))
+      ->check(integer_in(1, std::int64_t{1} << 40))
       ->type_name("K");
   run.add_option("--print", o.printed, "print a buffer of every rank afterwards; may be repeated")
       ->type_name("BUFFER")

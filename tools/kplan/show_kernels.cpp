@@ -128,7 +128,7 @@ std::string code_text(const Contents& contents, std::int64_t rank, std::int64_t 
   jit::Compiler& compiler = jit::Compiler::instance();
   if (!compiler.is_available())
     throw Unsupported("KP-L007",
-                      fmt::format("there is no code to show, kernels are interpreted: {}", compiler.why_not()));
+                      fmt::format("there is no code to show, kernels run precompiled: {}", compiler.why_not()));
   std::string out;
   for (std::size_t k = 0; k < listed.kernels.size(); ++k)
     out += heading(listed, k, comment) +

@@ -97,7 +97,7 @@ case_code_is_shown_where_there_is_a_code_generator() {
     expect 0 show "$examples/$plan.json" --stage asm && says ".globl"
   done
   expect 0 show "$examples/scalar-send.json" --stage asm --ranks 2 && says "no kernels on rank 0 of 2"
-  KPLAN_JIT=off refuse KP-L007 show "$examples/transpose.json" --stage ir
+  KPLAN_JIT=off refuse KP-L007 show "$examples/transpose.json" --stage ir && complains "kernels run precompiled"
 }
 
 case_explain_says_where_compile_time_goes() {

@@ -8,8 +8,10 @@ case_arguments_that_are_wrong() {
   refuse KP-L001 run "$examples/reduce.json" --no-such-option && complains 'run has no option `--no-such-option`'
   refuse KP-L001 run "$examples/reduce.json" --rnaks 4 && complains 'did you mean `--ranks`?'
   refuse KP-L001 run "$examples/reduce.json" another.json && complains 'another.json is not expected here'
-  refuse KP-L001 run "$examples/reduce.json" --ranks 0
-  refuse KP-L001 run "$examples/reduce.json" --ranks four
+  refuse KP-L001 run "$examples/reduce.json" --ranks 0 && complains '0 is not in 1 to 2147483647'
+  refuse KP-L001 run "$examples/reduce.json" --ranks 99999999999999999999 && complains 'is not in 1 to 2147483647'
+  refuse KP-L001 run "$examples/reduce.json" --ranks four && complains '`four` is no whole number'
+  refuse KP-L001 run "$examples/reduce.json" --ranks 1.5 && complains '`1.5` is no whole number'
   refuse KP-L001 run "$examples/reduce.json" --transport pigeon
   refuse KP-L001 run "$examples/reduce.json" --repeat 0
   refuse KP-L001 show "$examples/reduce.json"
@@ -57,6 +59,10 @@ case_data_that_is_wrong() {
   refuse KP-J001 run "$reduce" --data missing.json
   echo '{"pert": {"fill": "1"}}' >d.json
   refuse KP-D001 run "$reduce" --data d.json && complains 'did you mean `part`?'
+  echo '{"n": 5}' >d.json
+  refuse KP-J010 run "$reduce" --data d.json && complains 'parameter `n` takes {"value": expression}, not an integer'
+  echo '{"part": [1]}' >d.json
+  refuse KP-J010 run "$reduce" --data d.json && complains 'buffer `part` takes {"fill": expression} or {"values": [...]}, not an array'
   echo '{"part": {}}' >d.json
   refuse KP-D002 run "$reduce" --data d.json
   echo '{"part": {"filled": "1"}}' >d.json
