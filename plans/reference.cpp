@@ -1,6 +1,6 @@
-// How it works: for each statement, every rank of the group walks its where-list (language.md section 3, step 1) and,
+// How it works: for each statement, every rank of the group walks its where-list (language.md section 3) and,
 // for the environments in which it is the sender (pull: the receiver), makes a transfer with the values read. When
-// all reads are done, transfers are applied in ascending sender rank, environment order, position (step 4).
+// all reads are done, transfers are applied in ascending sender rank, environment order, position.
 #include "plans/reference.hpp"
 
 #include <fmt/format.h>

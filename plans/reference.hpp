@@ -1,5 +1,5 @@
 #pragma once
-// The reference interpreter (language.md section 9): executes a plan on simulated ranks in one address space, with
+// The reference interpreter, language.md in code: executes a plan on simulated ranks in one address space, with
 // loops over environments and nothing else. Whatever the engine does must leave the same bits.
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 #pragma once
 // Plans: what goes where on which rank, combined how. Read from JSON, or made by the builder; checked either way.
+// What they may say and mean is in language.md, which is installed to share/kplan.
 
 #include <complex>
 #include <concepts>
