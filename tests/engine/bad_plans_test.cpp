@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "kplan/kplan.hpp"
+#include "kplan/transport.hpp"
 
 using namespace kplan;
 

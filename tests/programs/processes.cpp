@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "kplan/transport.hpp"
 #include "tests/programs/on_ranks.hpp"
 #include "tests/run_tests.hpp"
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "kplan/plan.hpp"
-#include "kplan/transport.hpp"
+#include "kplan/world.hpp"
 
 namespace kplan {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kplan/kplan.hpp"
+#include "kplan/transport.hpp"
 
 namespace kplan::tests {
 
