@@ -199,6 +199,8 @@ void Executable::wait() { state_->runner.wait(); }
 
 [[gnu::hot]] void Executable::run() {
   if (!state_->is_checked) state_->check_bindings();
+bool Executable::test() { return state_->runner.test(); }
+
   state_->runner.run();
 }
 

@@ -53,8 +53,11 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
 
 [[gnu::hot]] RunContext Runner::context() { return {program_.bound, memory_, program_.operators, *this}; }
 
-void Runner::fail(const char* code, const std::string& what) const {
-  throw TransportError(code, fmt::format("plan {}, {} in run {}", program_.schedule.plan, what, run_));
+/// Breaks the run off.
+void Runner::fail(const char* code, const std::string& what, const char* hint) {
+  break_off();
+  is_started_ = false;
+  throw TransportError(code, fmt::format("plan {}, {} in run {}{}", program_.schedule.plan, what, run_, hint));
 }
 
 void Runner::note_zero_divisor(int statement, const ReadyCall& call, bool is_value) {
@@ -70,6 +73,7 @@ void Runner::note_zero_divisor(int statement, const ReadyCall& call, bool is_val
 }
 
 [[gnu::hot]] void Runner::begin(const std::vector<int>& phase) {
+  finished_ = 0;
   for (const int number : phase) {
     const auto n = static_cast<std::size_t>(number);
     if (varying_[n]) varying_[n]->begin(context(), std::exchange(compared_, {}));
@@ -280,47 +284,52 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
   return true;
 }
 
-[[gnu::hot]] void Runner::finish_statement(int number, StatementProgram& s) {
-  wait_until(
+[[gnu::hot]] bool Runner::finish_statement(int number, StatementProgram& s) {
+  return wait_until(
       number, [&] { return take_arrived(s); }, [&] { return not_come(s); });
 }
 
-[[gnu::hot]] void Runner::finish(const std::vector<int>& phase) {
+/// Takes up where it has stopped before. Whether the phase has ended, which is always so unless the run is only tested.
+[[gnu::hot]] bool Runner::finish(const std::vector<int>& phase) {
   // What is there, such as a rank's own share, need not wait for the messages of statements before.
-  for (std::size_t k = 1; k < phase.size(); ++k)
+  for (std::size_t k = finished_ + 1; k < phase.size(); ++k)
     if (const auto n = static_cast<std::size_t>(phase[k]); !varying_[n]) take_arrived(program_.statements[n]);
-  for (const int number : phase) {
+  for (; finished_ < phase.size(); ++finished_) {
+    const int number = phase[finished_];
     const auto n = static_cast<std::size_t>(number);
     if (!varying_[n]) {
-      finish_statement(number, program_.statements[n]);
+      if (!finish_statement(number, program_.statements[n])) return false;
       continue;
     }
     VaryingStatement& varying = *varying_[n];
     const RunContext run = context();
     bool is_different = false;
-    wait_until(
+    const bool is_over = wait_until(
         number, [&] { return varying.advance(run) || (is_different = finds_difference()); },
         [&] { return taking_part(varying.waits_for()); });
+    if (!is_over) return false;
     if (is_different) {
       break_off();
+      is_started_ = false;
       std::rethrow_exception(std::exchange(failure_, nullptr));
     }
     varying.apply(run);
     if (!failure_) failure_ = varying.failure();
   }
   for (const int number : phase)
-    for (OutgoingMessage& m : program_.statements[static_cast<std::size_t>(number)].outgoing)
-      if (m.ends_when_sent && m.next > 0)
-        wait_until(
-            number, [&] { return m.channel->is_sent(m.next - 1); }, [&] { return std::vector<Wait>{taking(m)}; });
-  wait_until_taken(under_way_);
-  wait_until_taken(lent_);
+    for (OutgoingMessage& m : program_.statements[static_cast<std::size_t>(number)].outgoing) {
+      if (!m.ends_when_sent || m.next == 0) continue;
+      const bool is_sent = wait_until(
+          number, [&] { return m.channel->is_sent(m.next - 1); }, [&] { return std::vector<Wait>{taking(m)}; });
+      if (!is_sent) return false;
+    }
+  return wait_until_taken(under_way_) && wait_until_taken(lent_);
 }
 
-inline void Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
+inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
   if (messages.empty()) [[likely]]
-    return;
-  wait_until(
+    return true;
+  return wait_until(
       messages.front().statement, [&] { return messages.empty(); },
       [&] {
         std::vector<Wait> out;
@@ -347,6 +356,7 @@ inline void Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
   }
   if (are_bindings_new_) look_at_bindings();
   failure_ = nullptr;
+  is_tested_ = false;
   for (const std::size_t b : varying_buffers_) program_.bound.state.contents[b] = memory_[b].base;
   is_started_ = true;
   may_wait_ = may_wait;
@@ -360,46 +370,40 @@ inline void Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
   phase_ = 0;
   const auto& phases = program_.schedule.phases;
   if (!phases.empty()) begin(phases[0]);
-  goes_on_ = may_go_on_ && !may_wait;
-  if (goes_on_) [[unlikely]]
-    started_runs_->add(*this);
-  if (can_place_ && !may_wait) [[unlikely]]
-    place_trial_.leave(Clock::now());
+  if (!may_wait) [[unlikely]]
+    go_on();
 }
 
 void Runner::wait() {
   if (!is_started_) return;
+  is_tested_ = false;
   if (can_place_) [[unlikely]]
     place_trial_.come_back(Clock::now());
   finish_run();
 }
 
-/// Whether uniform values that were to be the same have been found to differ; that is what has failed then.
-[[gnu::hot]] bool Runner::finds_difference() {
-  if (!uniform_check_.is_comparing()) return false;
-  const std::exception_ptr failure = uniform_check_.look();
-  if (failure) failure_ = failure;
-  return failure != nullptr;
-}
-
-[[gnu::hot]] void Runner::finish_run() {
+/// Whether the run has ended, which is always so unless it is only tested.
+[[gnu::hot]] bool Runner::finish_run() {
   stop_going_on();
   if (is_broken_) [[unlikely]] {  // while another run was waited for
     is_started_ = false;
     std::rethrow_exception(std::exchange(failure_, nullptr));
   }
   const auto& phases = program_.schedule.phases;
-  if (!phases.empty()) finish(phases[phase_]);
+  if (!phases.empty() && !finish(phases[phase_])) return false;
   while (phase_ + 1 < phases.size()) {
     may_wait_ = true;
+    if (is_tested_ && !can_begin(phases[phase_ + 1])) return false;
     begin(phases[++phase_]);
-    finish(phases[phase_]);
+    if (!finish(phases[phase_])) return false;
   }
-  for (const auto& varying : varying_)
-    if (varying && !varying->differing().empty()) uniform_check_.begin(program_.bound, varying->differing());
-  wait_until(
+  if (!uniform_check_.is_comparing())
+    for (const auto& varying : varying_)
+      if (varying && !varying->differing().empty()) uniform_check_.begin(program_.bound, varying->differing());
+  const bool is_compared = wait_until(
       0, [&] { return (is_broken_ = finds_difference()) || !uniform_check_.is_comparing(); },
       [&] { return taking_part(uniform_check_.waits_for()); });
+  if (!is_compared) return false;
   if (can_lend_to_fetch_) [[unlikely]]
     fetch_trial_.end(Clock::now());
   if (can_place_) [[unlikely]]
@@ -407,6 +411,7 @@ void Runner::wait() {
   is_started_ = false;
   ++run_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return true;
 }
 
 }  // namespace kplan

@@ -53,6 +53,8 @@ class Runner final : private FaultNotes {
 
   void start() { start(/*may_wait=*/false); }
   void wait();
+  /// Moves a started run on without waiting; whether it has ended.
+  bool test();
   void run() {
     start(/*may_wait=*/true);
     finish_run();
@@ -68,9 +70,10 @@ class Runner final : private FaultNotes {
     std::string text;
   };
   void start(bool may_wait);
-  void finish_run();
+  void go_on();
+  bool finish_run();
   void begin(const std::vector<int>& phase);
-  void finish(const std::vector<int>& phase);
+  bool finish(const std::vector<int>& phase);
   void stop_going_on() {
     if (goes_on_) [[unlikely]]
       started_runs_->remove(*this);
@@ -81,7 +84,7 @@ class Runner final : private FaultNotes {
   void begin_statement(int number, StatementProgram& s);
   void begin_collective(int number, StatementProgram& s);
   std::vector<Wait> not_come(const StatementProgram& s);
-  void finish_statement(int number, StatementProgram& s);
+  bool finish_statement(int number, StatementProgram& s);
   std::byte* wait_for_slot(int number, OutgoingMessage& m);
   bool lend(int number, OutgoingMessage& m);
   bool lend_to_fetch(int number, OutgoingMessage& m);
@@ -113,19 +116,21 @@ class Runner final : private FaultNotes {
   RunContext context();
   static Wait coming(const IncomingMessage& m);
   static Wait taking(const OutgoingMessage& m);
-  /// Waits for peers: `ready` says whether they have all done it, `waiting` lists those that have not.
+  /// Waits for peers, unless the run is only tested: `ready` says whether they have all done it, `waiting` lists those
+  /// that have not. Whether they have.
   template <class IsReady, class WhoWaits>
-  void wait_until(int statement, const IsReady& ready, const WhoWaits& waiting) {
+  bool wait_until(int statement, const IsReady& ready, const WhoWaits& waiting) {
     push();
-    if (!ready()) [[unlikely]]
-      wait_long(statement, std::cref(ready), std::cref(waiting));
+    if (ready()) [[likely]]
+      return true;
+    return wait_long(statement, std::cref(ready), std::cref(waiting));
   }
   using Ready = std::function<bool()>;
   using Waiting = std::function<std::vector<Wait>()>;
-  void wait_long(int statement, const Ready& ready, const Waiting& waiting);
+  bool wait_long(int statement, const Ready& ready, const Waiting& waiting);
   bool look_for_lost(int statement, const Ready& ready, const Waiting& waiting, transport::Clock::time_point deadline);
   static std::vector<Wait> taking_part(const std::vector<int>& ranks);
-  [[noreturn]] void fail(const char* code, const std::string& what) const;
+  [[noreturn]] void fail(const char* code, const std::string& what, const char* hint = "");
 
   Program program_;
   std::vector<std::unique_ptr<VaryingStatement>> varying_;  ///< by statement; null where the pattern is fixed
@@ -143,7 +148,7 @@ class Runner final : private FaultNotes {
     int statement;
     OutgoingMessage* message;
   };
-  void wait_until_taken(const std::vector<UnderWay>& messages);
+  bool wait_until_taken(const std::vector<UnderWay>& messages);
   std::vector<UnderWay> under_way_;
   std::vector<UnderWay> lent_;      ///< messages that their receivers have not read yet
   bool may_wait_ = false;           ///< for receivers, before the messages of this phase are sent
@@ -160,7 +165,9 @@ class Runner final : private FaultNotes {
   std::vector<std::byte> fetched_;  ///< a part of a message
   std::vector<std::byte> made_;     ///< a whole message, before it is copied to a slot that is far
   std::uint64_t run_ = 0;
-  std::size_t phase_ = 0;  ///< of the run that is started
+  std::size_t phase_ = 0;     ///< of the run that is started
+  std::size_t finished_ = 0;  ///< so many statements of the phase have ended
+  bool is_tested_ = false;    ///< nothing waits for peers
   bool is_started_ = false, are_parameters_new_ = false, are_bindings_new_ = true, is_broken_ = false;
   bool may_go_on_ = false;  ///< while others are waited for, once it is started
   bool goes_on_ = false;

@@ -11,15 +11,19 @@ namespace kplan {
 
 using transport::Clock;
 
-/// Goes on looking. The time is counted from when nothing has come for some rounds.
-[[gnu::hot]] void Runner::wait_long(int statement, const Ready& ready, const Waiting& waiting) {
+/// Goes on looking, unless the run is only tested. The time is counted from when nothing has come for some rounds.
+[[gnu::hot]] bool Runner::wait_long(int statement, const Ready& ready, const Waiting& waiting) {
+  if (is_tested_) [[unlikely]] {
+    has_moved_ = false;
+    return look_for_lost(statement, ready, waiting, Clock::time_point::max());
+  }
   constexpr unsigned rounds_a_look = 64;
   Clock::time_point deadline{};
   for (unsigned idle = 1;; ++idle) {
     transport_->progress();
     push();
     started_runs_->move_on();
-    if (ready()) return;
+    if (ready()) return true;
     if (std::exchange(has_moved_, false)) {
       idle = 0;
       deadline = {};
@@ -27,7 +31,7 @@ using transport::Clock;
     }
     if (idle % rounds_a_look == 0) [[unlikely]] {
       if (deadline == Clock::time_point{}) deadline = Clock::now() + timeout_;
-      if (look_for_lost(statement, ready, waiting, deadline)) return;
+      if (look_for_lost(statement, ready, waiting, deadline)) return true;
     }
     transport_->pause(idle);
   }
@@ -52,16 +56,22 @@ bool Runner::look_for_lost(int statement, const Ready& ready, const Waiting& wai
     if (has_moved_) return false;
     const std::vector<Wait> still = waiting();
     if (std::ranges::none_of(still, [&](const Wait& x) { return x.peer == w.peer; })) continue;
-    const std::string awaited = describe(still);
-    break_off();
-    fail("KP-T002", fmt::format("{}; rank {} has ended", awaited, w.peer));
+    fail("KP-T002", fmt::format("{}; rank {} has ended", describe(still), w.peer));
   }
   if (!is_late || has_moved_) return false;
   if (ready()) return true;
   if (has_moved_) return false;
-  const std::string awaited = describe(waiting());
-  break_off();
-  fail("KP-T004", fmt::format("{}; timed out after {:g} s", awaited, std::chrono::duration<double>(timeout_).count()));
+  fail("KP-T004",
+       fmt::format("{}; timed out after {:g} s", describe(waiting()), std::chrono::duration<double>(timeout_).count()),
+       "; KPLAN_TIMEOUT sets the limit");
+}
+
+/// Whether uniform values that were to be the same have been found to differ; that is what has failed then.
+[[gnu::hot]] bool Runner::finds_difference() {
+  if (!uniform_check_.is_comparing()) return false;
+  const std::exception_ptr failure = uniform_check_.look();
+  if (failure) failure_ = failure;
+  return failure != nullptr;
 }
 
 /// Who has not sent, or not taken part, as far as this rank knows.

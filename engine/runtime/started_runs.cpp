@@ -1,10 +1,13 @@
 // How it works: while a rank waits for one run, those that it has started before, and that have several phases, take
-// what has come and begin their next phases. Nothing here waits: a phase begins when all that it sends has room.
+// what has come and begin their next phases. A run that is tested goes the way of one that is waited for, and comes
+// back where that would wait. Nothing here waits: a phase begins when all that it sends has room.
 #include <algorithm>
 
 #include "engine/runtime/run.hpp"
 
 namespace kplan {
+
+using transport::Clock;
 
 void StartedRuns::move_all() {
   std::erase_if(runs_, [](Runner* run) { return !run->move_on(); });
@@ -30,6 +33,24 @@ bool Runner::can_begin(const std::vector<int>& phase) const {
     return std::ranges::all_of(s.outgoing,
                                [](const OutgoingMessage& m) { return m.channel->send_slot(m.next) != nullptr; });
   });
+}
+
+/// The program does something else until it waits or tests.
+void Runner::go_on() {
+  goes_on_ = may_go_on_;
+  if (goes_on_) started_runs_->add(*this);
+  if (can_place_) place_trial_.leave(Clock::now());
+}
+
+bool Runner::test() {
+  if (!is_started_) return true;
+  is_tested_ = true;
+  if (can_place_) place_trial_.come_back(Clock::now());
+  transport_->progress();
+  started_runs_->move_on();
+  if (finish_run()) return true;
+  go_on();
+  return false;
 }
 
 bool Runner::move_on() {

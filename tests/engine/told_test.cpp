@@ -382,7 +382,6 @@ TEST_CASE("a rank that does not start what others wait for is named within the t
     });
     unsetenv("KPLAN_TIMEOUT");
     CHECK_THAT(message, Catch::Contains("plan late, statement s: rank 0 waits for") && Catch::Contains("rank 1") &&
-                            Catch::Contains("in run 1") && Catch::Contains("timed out after 0.3 s") &&
-                            Catch::Contains("[KP-T004]"));
+                            Catch::Contains("timed out after 0.3 s in run 1; KPLAN_TIMEOUT sets the limit [KP-T004]"));
   }
 }

@@ -163,12 +163,16 @@ class Executable {
 
   /// Begins a run: packs and sends what the first statements send. Collective in the sense that every rank starts it;
   /// does not wait for others, but where a peer is two runs behind. Bound buffers are the engine's until wait()
-  /// returns.
+  /// returns, or test() true. Throws PlanError on this rank, and nothing is begun: KP-B021 a buffer is not bound;
+  /// KP-B024 buffers that are written overlap others; KP-R010 the run before has not ended. TransportError KP-T011
+  /// where an earlier run was broken off.
   void start();
-  /// Ends the run that was started. Throws TransportError when a peer fails or KPLAN_TIMEOUT passes, RunError for a
-  /// zero divisor in a value. Waits without a run started do nothing. Other runs of the engine that were started go on
-  /// meanwhile, so that ranks may wait for theirs in any order; those of plans with varying patterns and of several
-  /// phases only where all ranks wait in one order.
+  /// Ends the run that was started. Waits without a run started do nothing. Other runs of the engine that were started
+  /// go on meanwhile, so that ranks may wait for theirs in any order; those of plans with varying patterns and of
+  /// several phases only where all ranks wait in one order.
+  /// Throws TransportError on the ranks that wait for a peer that fails, or longer than KPLAN_TIMEOUT, and PlanError
+  /// KP-A002: the run is broken off then. RunError for a zero divisor in a value, and PlanError for what is wrong in a
+  /// varying pattern, on the ranks that meet it: the run has ended, others may follow.
   void wait();
   /// start() and wait() in one. Long messages between ranks that share memory go in pieces then, which the receivers
   /// unpack meanwhile.
@@ -189,6 +193,14 @@ class Executable {
   void bind_constant(std::string_view buffer, Scalar type, std::span<const std::byte> memory);
   std::unique_ptr<State> state_;
 };
+  /// Moves the run that was started on, as far as that goes without waiting for others, as MPI_Test does: whether it
+  /// has ended, and wait() has nothing left to do. True without a run started. Local; ranks call it as often as they
+  /// like, and may mix it with wait(). Throws what wait() would, but for KPLAN_TIMEOUT: a peer that has ended is
+  /// noticed, one that never comes is not. Other runs of the engine that were started go on, as in wait(). Cost: a look
+  /// at each message that has not come, and the unpacking and packing of what can be. A program that computes for long
+  /// calls it now and then where nothing moves by itself: what later statements send, long messages over MPI or
+  /// libfabric, varying patterns. Those go on from stage to stage as everything else does.
+  bool test();
 
 /// The service of one rank. Not thread-safe; several engines may live in one process, each with its own transport.
 class Engine {

@@ -77,7 +77,7 @@ std::vector<std::string> lost_texts(const std::string& way, int rank, int victim
     // Who waits for a rank that has given up finds that it has ended, unless rank 0, which would tell, left before it.
     const bool may_not_hear = peer != victim && peer != 0 && rank != 0 && (victim != 0 || way == "return");
     if (is_silent || may_not_hear)
-      out.push_back(fmt::format("{}; timed out after {:g} s in run {} [KP-T004]", waits, timeout_seconds, run));
+      out.push_back(fmt::format("{}; timed out after {:g} s in run {}; KPLAN_TIMEOUT sets the limit [KP-T004]", waits, timeout_seconds, run));
     if (!is_silent || peer != victim)
       out.push_back(fmt::format("{}; rank {} has ended in run {} [KP-T002]", waits, peer, run));
   };
