@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "engine/agreement.hpp"
+#include "engine/environment.hpp"
 #include "engine/executable_state.hpp"
 #include "engine/plan_cache.hpp"
 #include "engine/schedule/two_steps.hpp"
-#include "jit/settings.hpp"
 
 namespace kplan {
 
@@ -106,7 +106,7 @@ Schedule Engine::State::make_schedule(const BoundPlan& bound, std::exception_ptr
 Engine::Engine(std::shared_ptr<transport::Transport> transport) : state_(std::make_unique<State>()) {
   if (!transport)
     throw PlanError("KP-E009", "an engine needs a transport, and none was given; make one, with mpi_world() say");
-  (void)jit::settings();  // complains of what it cannot read
+  check_environment();
   state_->timeout = transport::timeout_from_environment();
   state_->transport = std::move(transport);
 }

@@ -1,9 +1,14 @@
-// How it works: the variable is looked at once, when the first engine is made or the first kernel is asked for.
+// How it works: KPLAN_JIT is looked at once, when the first engine is made or the first kernel is asked for. An empty
+// variable is as good as none. What says where code lies is not believed in programs that run with another's rights.
 #include "jit/settings.hpp"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <string>
-#include <string_view>
 
 #include "kplan/error.hpp"
 
@@ -19,6 +24,38 @@ const Settings& settings() {
     return Settings{word == "off", word == "wait"};
   }();
   return the;
+}
+
+bool keeps_code() {
+  const char* text = secure_getenv("KPLAN_CACHE");
+  const std::string_view word = text == nullptr ? "" : text;
+  if (word.empty() || word == "on") return true;
+  if (word == "off") return false;
+  throw PlanError("KP-E011", "the environment variable KPLAN_CACHE is `" + std::string(word) +
+                                 "`; set it to `on` or `off`, or unset it for `on`; KPLAN_CACHE_DIR names a directory");
+}
+
+std::uint64_t cache_limit_bytes() {
+  const char* text = secure_getenv("KPLAN_CACHE_LIMIT");
+  const std::string_view value = text == nullptr ? "" : text;
+  std::uint64_t mib = 256;
+  const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), mib);
+  const bool is_number = status == std::errc() && end == value.data() + value.size() && mib >= 1 && mib <= 1 << 30;
+  if (value.empty() || is_number) return mib << 20;
+  throw PlanError("KP-E011", "the environment variable KPLAN_CACHE_LIMIT is `" + std::string(value) +
+                                 "`; set it to a number of MiB from 1 to 1073741824, or unset it for 256");
+}
+
+std::vector<std::string_view> checked_variables() {
+  (void)settings();
+  (void)keeps_code();
+  (void)cache_limit_bytes();
+  if (const char* plugin = std::getenv("KPLAN_PLUGIN");
+      plugin != nullptr && *plugin != '\0' && access(plugin, R_OK) != 0)
+    throw PlanError("KP-E012", "the environment variable KPLAN_PLUGIN is `" + std::string(plugin) +
+                                   "`, which cannot be read (" + std::strerror(errno) +
+                                   "); set it to the path of libkplan_llvm.so, or unset it");
+  return {"KPLAN_JIT", "KPLAN_CACHE", "KPLAN_CACHE_DIR", "KPLAN_CACHE_LIMIT", "KPLAN_PLUGIN"};
 }
 
 }  // namespace kplan::jit

@@ -20,8 +20,10 @@ void complete(Transport& transport, SparseExchange& exchange, Clock::time_point 
       if (transport.is_dead(rank)) throw TransportError(codes::lost, fmt::format("{}: rank {} has ended", doing, rank));
       if (is_late)
         throw TransportError(
-            codes::late, fmt::format("{}: rank {} waits for rank {} to take part; timed out after {:.3g} s; KPLAN_TIMEOUT sets the limit", doing,
-                                     transport.rank(), rank, std::chrono::duration<double>(deadline - begin).count()));
+            codes::late,
+            fmt::format(
+                "{}: rank {} waits for rank {} to take part; timed out after {:.3g} s; KPLAN_TIMEOUT sets the limit",
+                doing, transport.rank(), rank, std::chrono::duration<double>(deadline - begin).count()));
     }
   }
 }

@@ -1,5 +1,7 @@
 // How it works: the whole variable must be one decimal number; what does not fit a nanosecond clock is refused
 // rather than clipped, so that a typing slip cannot turn the limit off.
+#include "transports/environment.hpp"
+
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -23,6 +25,15 @@ std::size_t number_from_environment(const char* name, std::size_t otherwise, con
                                          ", or unset it for " + std::to_string(otherwise));
 }
 
+/// `on` by default, or `off`.
+bool is_on(const char* name, const char* code) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || std::string_view(text) == "on") return true;
+  if (std::string_view(text) == "off") return false;
+  throw PlanError(code, "the environment variable " + std::string(name) + " is `" + std::string(text) +
+                            "`; set it to `on` or `off`, or unset it for `on`");
+}
+
 }  // namespace
 
 std::chrono::nanoseconds timeout_from_environment() {
@@ -30,6 +41,7 @@ std::chrono::nanoseconds timeout_from_environment() {
   if (text == nullptr) return std::chrono::seconds(60);
   const std::string_view value(text);
   constexpr double longest_seconds = 1e9;  // some 31 years; sums with the clock stay far from overflow
+  if (value == "off") return std::chrono::nanoseconds(std::llround(longest_seconds * 1e9));
   double seconds = 0;
   const auto [end, status] =
       std::from_chars(value.data(), value.data() + value.size(), seconds, std::chars_format::fixed);
@@ -38,18 +50,14 @@ std::chrono::nanoseconds timeout_from_environment() {
     throw PlanError(codes::bad_timeout,
                     "the environment variable KPLAN_TIMEOUT is `" + std::string(value) +
                         "`, which is not a number of seconds above 0 and up to 1000000000; set it to "
-                        "a decimal number such as 60 or 0.5, or unset it for 60 s");
+                        "a decimal number such as 60 or 0.5, to `off` for no limit, or unset it for 60 s");
   }
   return std::chrono::nanoseconds(std::llround(seconds * 1e9));
 }
 
-bool node_path_from_environment() {
-  const char* text = std::getenv("KPLAN_NODE");
-  if (text == nullptr || std::string_view(text) == "on") return true;
-  if (std::string_view(text) == "off") return false;
-  throw PlanError(codes::bad_node, "the environment variable KPLAN_NODE is `" + std::string(text) +
-                                       "`; set it to `on` or `off`, or unset it for `on`");
-}
+bool node_path_from_environment() { return is_on("KPLAN_NODE", codes::bad_node); }
+
+bool one_sided_from_environment() { return is_on("KPLAN_OFI_ONE_SIDED", codes::bad_provider); }
 
 NativeCollectives native_collectives_from_environment() {
   const char* text = std::getenv("KPLAN_COLLECTIVES");
@@ -103,6 +111,28 @@ std::size_t place_bytes_from_environment() {
 
 std::size_t place_block_bytes_from_environment() {
   return number_from_environment("KPLAN_PLACE_BLOCK_BYTES", 40, "any block");
+}
+
+std::vector<std::string_view> checked_variables() {
+  (void)timeout_from_environment();
+  (void)node_path_from_environment();
+  (void)native_collectives_from_environment();
+  (void)piece_bytes_from_environment();
+  (void)non_temporal_bytes_from_environment();
+  (void)far_from_environment();
+  (void)lend_bytes_from_environment();
+  (void)lend_spread_from_environment();
+  (void)fetch_bytes_from_environment();
+  (void)two_step_bytes_from_environment();
+  (void)place_bytes_from_environment();
+  (void)place_block_bytes_from_environment();
+  (void)one_sided_from_environment();
+  return {"KPLAN_TIMEOUT",        "KPLAN_NODE",         "KPLAN_COLLECTIVES",
+          "KPLAN_PIECE_BYTES",    "KPLAN_FAR_NS",       "KPLAN_NON_TEMPORAL_BYTES",
+          "KPLAN_LEND_BYTES",     "KPLAN_LEND_SPREAD",  "KPLAN_FETCH_BYTES",
+          "KPLAN_TWO_STEP_BYTES", "KPLAN_PLACE_BYTES",  "KPLAN_PLACE_BLOCK_BYTES",
+          "KPLAN_OFI_ONE_SIDED",  "KPLAN_OFI_PROVIDER", "KPLAN_RENDEZVOUS",
+          "KPLAN_RANK",           "KPLAN_SIZE"};
 }
 
 }  // namespace kplan::transport

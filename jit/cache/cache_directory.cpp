@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "jit/settings.hpp"
+
 namespace kplan::jit {
 namespace {
 
@@ -33,7 +35,7 @@ Descriptor::~Descriptor() {
 }
 
 std::string cache_path() {
-  if (variable("KPLAN_CACHE") == "off") return "";
+  if (!keeps_code()) return "";
   if (const auto named = variable("KPLAN_CACHE_DIR"); !named.empty()) return std::string(named);
   // The XDG base directory specification: a path that is not absolute is to be ignored.
   if (const auto base = variable("XDG_CACHE_HOME"); base.starts_with('/')) return std::string(base) + "/kplan";

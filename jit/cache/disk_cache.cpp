@@ -17,12 +17,12 @@
 
 #include "jit/cache/cache_entry.hpp"
 #include "jit/cache/eviction.hpp"
+#include "jit/settings.hpp"
 
 namespace kplan::jit {
 namespace {
 
 constexpr std::uint64_t folder_count = 256;
-constexpr std::uint64_t default_limit_mib = 256;
 constexpr off_t longest_entry = 64 << 20;
 constexpr std::time_t touch_seconds = 24 * 3600;
 /// A folder whose share is so large is looked through at every eighth store, a smaller one more often.
@@ -70,9 +70,7 @@ CacheKey::CacheKey(std::string key) : text(std::move(key)), hash(hash128(std::as
 DiskCache::DiskCache(std::string path, std::uint64_t most_bytes) : path_(std::move(path)), most_bytes_(most_bytes) {}
 
 DiskCache DiskCache::from_environment() {
-  const char* limit = secure_getenv("KPLAN_CACHE_LIMIT");
-  const std::uint64_t asked = limit == nullptr ? 0 : std::strtoull(limit, nullptr, 10);
-  return DiskCache(cache_path(), (asked == 0 ? default_limit_mib : asked) << 20);
+  return DiskCache(cache_path(), cache_limit_bytes());
 }
 
 DiskCache::Session DiskCache::open() const {

@@ -17,6 +17,7 @@ TEST_CASE("waits last 60 s unless KPLAN_TIMEOUT says otherwise") {
   CHECK((Variable("KPLAN_TIMEOUT", "5"), timeout_from_environment()) == 5s);
   CHECK((Variable("KPLAN_TIMEOUT", "0.25"), timeout_from_environment()) == 250ms);
   CHECK((Variable("KPLAN_TIMEOUT", "1000000000"), timeout_from_environment()) == 1000000000s);
+  CHECK((Variable("KPLAN_TIMEOUT", "off"), timeout_from_environment()) == 1000000000s);
 }
 
 TEST_CASE("a KPLAN_TIMEOUT that is no number of seconds above 0 is refused and quoted") {

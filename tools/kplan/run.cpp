@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "engine/environment.hpp"
 #include "plans/diagnostic.hpp"
 #include "tools/kplan/commands.hpp"
 #include "tools/kplan/launcher.hpp"
@@ -113,9 +114,7 @@ int run_processes(const Options& options, const std::shared_ptr<transport::Trans
 int run(const Options& options) {
   std::string chosen;
   try {
-    transport::timeout_from_environment();
-    transport::node_path_from_environment();
-    transport::piece_bytes_from_environment();
+    check_environment();
     chosen = chosen_transport(options, launch_from_environment());
   } catch (const Error&) {
     return report_together(failure_of(std::current_exception()));

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "transports/codes.hpp"
+#include "transports/environment.hpp"
 #include "transports/ofi/region_file.hpp"
 #include "transports/ofi/trial.hpp"
 #include "transports/ofi/world.hpp"
@@ -109,7 +110,7 @@ void World::meet(const std::vector<std::string>& machines, Clock::time_point dea
   }
   const std::vector<std::string> targets = allgather({reinterpret_cast<const char*>(&target), sizeof target}, deadline);
   if (endpoint_->provider().is_one_sided && size() > 1) try_writing(targets, deadline);
-  if (rank() == 0 && size() > 1 && !is_one_sided() && may_be_one_sided())
+  if (rank() == 0 && size() > 1 && !is_one_sided() && one_sided_from_environment())
     std::fprintf(
         stderr,
         "kplan: the libfabric provider %s cannot write into another rank's memory and notify it; channels send "

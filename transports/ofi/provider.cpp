@@ -8,6 +8,7 @@
 
 #include "kplan/error.hpp"
 #include "transports/codes.hpp"
+#include "transports/environment.hpp"
 #include "transports/ofi/tags.hpp"
 
 namespace kplan::transport::ofi_backend {
@@ -62,26 +63,18 @@ void append(std::vector<Provider>& out, const std::string& name, bool is_one_sid
 
 }  // namespace
 
-bool may_be_one_sided() {
-  const std::string text = variable("KPLAN_OFI_ONE_SIDED");
-  if (text.empty() || text == "on") return true;
-  if (text == "off") return false;
-  throw PlanError(codes::bad_provider,
-                  "the environment variable KPLAN_OFI_ONE_SIDED is `" + text + "`; it must be on or off");
-}
-
 std::vector<Provider> providers(int ranks) {
   prefer("FI_UNIVERSE_SIZE", std::to_string(std::max(ranks, 256)));  // ofi_rxm's queues go by it
   std::string name = variable("KPLAN_OFI_PROVIDER");
   std::vector<Provider> out;
   for (const bool is_one_sided : {true, false}) {
-    if (!is_one_sided || may_be_one_sided()) append(out, name, is_one_sided);
+    if (!is_one_sided || one_sided_from_environment()) append(out, name, is_one_sided);
   }
   // Newer versions of tcp have reliable datagrams of their own.
   if (const std::size_t layer = name.find(";ofi_rxm"); out.empty() && layer != std::string::npos) {
     name.resize(layer);
     for (const bool is_one_sided : {true, false}) {
-      if (!is_one_sided || may_be_one_sided()) append(out, name, is_one_sided);
+      if (!is_one_sided || one_sided_from_environment()) append(out, name, is_one_sided);
     }
   }
   if (!out.empty()) return out;

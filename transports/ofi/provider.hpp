@@ -24,7 +24,4 @@ struct Provider {
 /// Unsupported when there is none.
 std::vector<Provider> providers(int ranks);
 
-/// Whether KPLAN_OFI_ONE_SIDED leaves it to the provider. Errors: PlanError.
-bool may_be_one_sided();
-
 }  // namespace kplan::transport::ofi_backend

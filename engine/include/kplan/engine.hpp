@@ -241,3 +241,6 @@ class Engine {
 };
 
 }  // namespace kplan
+  /// Takes a rank of a world, see kplan/world.hpp. Local. Reads and checks the whole environment (the README lists it):
+  /// throws PlanError KP-E0xx for a variable that cannot be read, or that is named almost like one of kplan's, and
+  /// KP-E009 without a transport.

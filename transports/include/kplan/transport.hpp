@@ -334,8 +334,8 @@ class Transport {
 /// deadline.
 void complete(Transport& transport, SparseExchange& exchange, Clock::time_point deadline, std::string_view doing);
 
-/// The time a wait may take: KPLAN_TIMEOUT in seconds (a decimal number > 0), 60 s by default. Errors: PlanError
-/// for anything else in that variable.
+/// The time a wait may take: KPLAN_TIMEOUT in seconds (a decimal number > 0), 60 s by default; `off`: 10^9 s, for ever
+/// to a program. Errors: PlanError for anything else in that variable.
 std::chrono::nanoseconds timeout_from_environment();
 
 /// Whether processes of one node exchange through shared memory: KPLAN_NODE, `on` (the default) or `off`. Errors:
