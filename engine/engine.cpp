@@ -120,6 +120,9 @@ int Engine::size() const { return state_->transport->size(); }
 std::shared_ptr<std::byte> Engine::allocate_bytes(std::size_t bytes) { return state_->transport->allocate(bytes); }
 
 void Engine::register_operator(std::string name, NativeOperator op) {
+  if (!op)
+    throw PlanError("KP-B031",
+                    fmt::format("operator `{}` is an empty function; register one that can be called", name));
   state_->cache->forget(name);
   state_->operators[std::move(name)] = std::make_shared<const NativeOperator>(std::move(op));
 }

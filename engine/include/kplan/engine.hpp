@@ -222,7 +222,7 @@ class Engine {
   }
 
   /// Registers an operator that plans declare as {"native": true}. Local; every rank does it before it compiles such a
-  /// plan. A second one of the same name is for plans compiled from then on.
+  /// plan. A second one of the same name is for plans compiled from then on. Throws PlanError KP-B031 for an empty one.
   void register_operator(std::string name, NativeOperator op);
 
   /// Compiles a plan for all ranks of the transport. Collective: every rank gives the same plan, the same uniform
