@@ -30,6 +30,7 @@ bool is_read_in_runs(const Program& program, int buffer) {
 }  // namespace
 
 Executable::State::State(BoundValues v, Runner r) : values(std::move(v)), runner(std::move(r)) {
+  owners.resize(plan().buffers.size());
   for (std::size_t b = 0; b < plan().buffers.size(); ++b) {
     if (!values.contents[b] || is_read_in_runs(runner.program(), static_cast<int>(b))) continue;
     values.contents[b].reset();
@@ -46,8 +47,9 @@ std::size_t Executable::State::find_buffer(std::string_view name) const {
   throw PlanError("KP-B020", fmt::format("plan {} has no buffer `{}`{}", plan().name, name, suggestion(name, names)));
 }
 
-void Executable::State::bind(std::size_t b, std::span<std::byte> memory, Written written) {
+void Executable::State::bind(std::size_t b, const Memory& given) {
   const Buffer& buffer = plan().buffers[b];
+  const std::span<std::byte> memory = given.bytes;
   const Layout& layout = runner.program().bound.state.layouts[b];
   const std::size_t needed = static_cast<std::size_t>(layout.extent) * buffer.type.size_bytes;
   if (memory.size() != needed)
@@ -66,7 +68,8 @@ void Executable::State::bind(std::size_t b, std::span<std::byte> memory, Written
     throw PlanError("KP-B023", fmt::format("plan {}: buffer `{}` cannot be bound during a run; wait() first",
                                            plan().name, buffer.name));
   static std::byte nothing{};  // no address would mean that nothing is bound
-  runner.bind(b, {memory.empty() ? &nothing : memory.data(), memory.size(), written == Written::seldom});
+  runner.bind(b, {memory.empty() ? &nothing : memory.data(), memory.size(), given.written == Written::seldom});
+  owners[b] = given.owner;
   is_checked = false;
 }
 
@@ -125,6 +128,7 @@ void Executable::State::reset() {
                 static_cast<std::size_t>(program.bound.state.layouts[b].extent) * plan().buffers[b].type.size_bytes,
                 /*is_seldom_written=*/true};
     runner.bind(b, memory);
+    owners[b] = nullptr;
   }
   is_checked = false;
 }
@@ -140,31 +144,29 @@ Executable& Executable::operator=(Executable&& other) noexcept {
 }
 Executable::~Executable() { PlanCache::give_back(std::move(state_)); }
 
-void Executable::bind_memory(std::string_view name, Scalar type, std::span<std::byte> memory, Written written) {
+void Executable::bind_memory(std::string_view name, Memory memory) {
   const std::size_t b = state_->find_buffer(name);
-  const Buffer& buffer = state_->plan().buffers[b];
-  if (buffer.type.is_record() || buffer.type.scalar != type)
-    throw PlanError(
-        "KP-B025", fmt::format("plan {}: buffer `{}` holds {}, and memory of {} was given{}", state_->plan().name, name,
-                               buffer.type.is_record() ? "records" : name_of(buffer.type.scalar), name_of(type),
-                               buffer.type.is_record() ? "; bind records with bind_bytes" : ""));
-  state_->bind(b, memory, written);
-}
-
-void Executable::bind_constant(std::string_view name, Scalar type, std::span<const std::byte> memory) {
-  const std::size_t b = state_->find_buffer(name);
-  for (const Statement& s : state_->plan().statements)
-    for (const Reduction& r : s.reductions)
-      if (std::cmp_equal(r.place->id, b))
-        throw PlanError("KP-B028",
-                        fmt::format("plan {}: buffer `{}` is written by statement {}, and constant memory was "
-                                    "given; bind memory that may be written",
-                                    state_->plan().name, name, s.name));
-  bind_memory(name, type, {const_cast<std::byte*>(memory.data()), memory.size()}, Written::often);
-}
-
-void Executable::bind_bytes(std::string_view name, std::span<std::byte> memory, Written written) {
-  state_->bind(state_->find_buffer(name), memory, written);
+  const PlanModel& plan = state_->plan();
+  const ElementType& type = plan.buffers[b].type;
+  const bool is_of_type =
+      memory.scalar ? !type.is_record() && type.scalar == *memory.scalar
+                    : memory.record_bytes == 0 || (type.is_record() && type.size_bytes == memory.record_bytes);
+  if (!is_of_type) {
+    const auto records = [](std::size_t bytes) { return fmt::format("records of {} bytes", bytes); };
+    throw PlanError("KP-B025",
+                    fmt::format("plan {}: buffer `{}` holds {}, and memory of {} was given{}", plan.name, name,
+                                type.is_record() ? records(type.size_bytes) : std::string(name_of(type.scalar)),
+                                memory.scalar ? std::string(name_of(*memory.scalar)) : records(memory.record_bytes),
+                                type.is_record() ? "; bind records of that size, or their bytes with bind_bytes" : ""));
+  }
+  if (memory.is_constant)
+    for (const Statement& s : plan.statements)
+      for (const Reduction& r : s.reductions)
+        if (std::cmp_equal(r.place->id, b))
+          throw PlanError("KP-B028", fmt::format("plan {}: buffer `{}` is written by statement {}, and constant memory "
+                                                 "was given; bind memory that may be written",
+                                                 plan.name, name, s.name));
+  state_->bind(b, memory);
 }
 
 [[gnu::hot]] void Executable::set(std::string_view name, const Value& value) {
@@ -197,10 +199,10 @@ void Executable::start() {
 
 void Executable::wait() { state_->runner.wait(); }
 
-[[gnu::hot]] void Executable::run() {
-  if (!state_->is_checked) state_->check_bindings();
 bool Executable::test() { return state_->runner.test(); }
 
+[[gnu::hot]] void Executable::run() {
+  if (!state_->is_checked) state_->check_bindings();
   state_->runner.run();
 }
 

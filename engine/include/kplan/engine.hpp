@@ -8,10 +8,12 @@
 #include <initializer_list>
 #include <memory>
 #include <new>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -20,6 +22,11 @@
 #include "kplan/world.hpp"
 
 namespace kplan {
+
+/// Whether a C++ type is one of numbers, for buffers of scalars; others are records.
+template <class T>
+inline constexpr bool is_number = std::is_arithmetic_v<T> || std::is_same_v<std::remove_cv_t<T>, std::complex<float>> ||
+                                  std::is_same_v<std::remove_cv_t<T>, std::complex<double>>;
 
 /// The value of a parameter, or the contents of a fixed buffer (copied once; copies of a Value share them), row-major.
 class Value {
@@ -33,14 +40,16 @@ class Value {
   template <class T>
   Value(T* array) = delete;        // a pointer says nothing of its length: give a std::span or a std::vector
   Value(double v) : scalar_(v) {}  // NOLINT
-  Value(std::complex<double> v) : scalar_(v) {}  // NOLINT
   template <class T>
-  Value(std::span<T> v) : array_type_(scalar_of<T>), is_array_(true) {  // NOLINT
-    const auto* p = reinterpret_cast<const std::byte*>(v.data());
-    bytes_ = std::make_shared<const std::vector<std::byte>>(p, p + v.size_bytes());
+  Value(std::complex<T> v) : scalar_(std::complex<double>(v)) {}  // NOLINT
+  /// The elements of a vector, an array, a span.
+  template <std::ranges::contiguous_range R>
+  requires(std::ranges::sized_range<R> && !std::is_convertible_v<const R&, std::string_view>)
+      Value(const R& v)  // NOLINT
+      : array_type_(scalar_of<std::ranges::range_value_t<R>>), is_array_(true) {
+    const auto bytes = std::as_bytes(std::span(std::ranges::data(v), std::ranges::size(v)));
+    bytes_ = std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end());
   }
-  template <class T>
-  Value(const std::vector<T>& v) : Value(std::span<const T>(v)) {}  // NOLINT
 
   /// The contents of a buffer of records, as they lie in memory.
   static Value records(std::span<const std::byte> bytes) {
@@ -109,6 +118,8 @@ class SharedArray {
   T& operator[](std::size_t k) const { return data()[k]; }
   T* begin() const { return data(); }
   T* end() const { return data() + count_; }
+  /// For who needs the memory longer than the array lives.
+  std::shared_ptr<std::byte> shared_memory() const { return memory_; }
 
  private:
   std::shared_ptr<std::byte> memory_;
@@ -119,7 +130,9 @@ class SharedArray {
 class Engine;
 
 /// A plan compiled for this rank: buffers are bound to it, then it runs. Movable; belongs to one thread at a time.
-/// Executables of one engine may be in flight together; every rank starts them in the same order.
+/// Executables of one engine may be in flight together; every rank starts them in the same order. May outlive its
+/// engine, and goes on working then. What a rank does wrong by itself is thrown there alone; the others wait for it
+/// until KPLAN_TIMEOUT passes.
 class Executable {
  public:
   Executable(Executable&&) noexcept;
@@ -130,35 +143,41 @@ class Executable {
 
   /// Binds a buffer to the program's memory, row-major (or as the plan's strides say), from its first element. Buffers
   /// that a statement writes must not overlap others. Cheap; local; binds anew at any time between runs.
-  /// Throws PlanError KP-B02x: no such buffer, another element type, another size (the message says which is needed).
-  /// `memory`: a vector, an array, a span. Constant memory is for buffers that no statement writes: else KP-B028.
+  /// `memory`: a vector, an array, a span, of numbers or of records. Constant memory is for buffers that no statement
+  /// writes. It must live until other memory is bound or the executable is destroyed. During a run the program may read
+  /// what no statement writes, and changes nothing.
+  /// Throws PlanError on this rank: KP-B020 no such buffer; KP-B022 another size, the message says which is needed;
+  /// KP-B023 during a run; KP-B025 another element type, or records of another size; KP-B027 its contents were given to
+  /// compile(); KP-B028 it is written, and the memory is constant.
   template <std::ranges::contiguous_range R>
   requires std::ranges::sized_range<R> && std::ranges::borrowed_range<R>
   void bind(std::string_view buffer, R&& memory) {
-    const std::span elements(std::ranges::data(memory), std::ranges::size(memory));
-    using T = typename decltype(elements)::element_type;
-    if constexpr (std::is_const_v<T>) bind_constant(buffer, scalar_of<std::remove_const_t<T>>, std::as_bytes(elements));
-    else bind_memory(buffer, scalar_of<T>, std::as_writable_bytes(elements), Written::often);
+    bind_elements(buffer, std::span(std::ranges::data(memory), std::ranges::size(memory)));
   }
+  /// The array's memory lives as long as it is bound, also without the array.
   template <class T>
   void bind(std::string_view buffer, SharedArray<T>& memory) {
     bind(buffer, std::as_const(memory));
   }
   template <class T>
   void bind(std::string_view buffer, const SharedArray<T>& memory) {
-    bind_memory(buffer, scalar_of<T>, std::as_writable_bytes(std::span<T>(memory.data(), memory.size())),
-                memory.written());
+    bind_elements(buffer, std::span(memory.data(), memory.size()), memory.written(), memory.shared_memory());
   }
-  /// A buffer of one element.
+  /// A buffer of one number.
   template <class T>
-  requires std::is_arithmetic_v<T>
-  void bind(std::string_view buffer, T& element) { bind(buffer, std::span<T>(&element, 1)); }
-  /// Binds memory of any element type, records among them; only the size is checked. `written` as for SharedArray.
-  void bind_bytes(std::string_view buffer, std::span<std::byte> memory, Written written = Written::often);
+  requires is_number<T>
+  void bind(std::string_view buffer, T& element) { bind_elements(buffer, std::span(&element, 1)); }
+  /// Binds memory of any element type; only the size of all is checked, not KP-B025. `written` as for SharedArray.
+  template <std::ranges::contiguous_range R>
+  requires std::ranges::sized_range<R> && std::ranges::borrowed_range<R>
+  void bind_bytes(std::string_view buffer, R&& memory, Written written = Written::often) {
+    bind_memory(buffer, Memory(std::span(std::ranges::data(memory), std::ranges::size(memory)), written));
+  }
 
   /// Sets a varying parameter for the runs that follow. Local. Uniform ones must be set alike on all ranks, before the
   /// same run, which compares them between neighbours: it throws PlanError KP-A002 where two differ, and no run can
-  /// follow (KP-T011).
+  /// follow (KP-T011). Throws PlanError on this rank: KP-B011 no such parameter; KP-B013 a value that its type cannot
+  /// hold; KP-B023 during a run; KP-B026 it is fixed.
   void set(std::string_view parameter, const Value& value);
 
   /// Begins a run: packs and sends what the first statements send. Collective in the sense that every rank starts it;
@@ -174,6 +193,14 @@ class Executable {
   /// KP-A002: the run is broken off then. RunError for a zero divisor in a value, and PlanError for what is wrong in a
   /// varying pattern, on the ranks that meet it: the run has ended, others may follow.
   void wait();
+  /// Moves the run that was started on, as far as that goes without waiting for others, as MPI_Test does: whether it
+  /// has ended, and wait() has nothing left to do. True without a run started. Local; ranks call it as often as they
+  /// like, and may mix it with wait(). Throws what wait() would, but for KPLAN_TIMEOUT: a peer that has ended is
+  /// noticed, one that never comes is not. Other runs of the engine that were started go on, as in wait(). Cost: a look
+  /// at each message that has not come, and the unpacking and packing of what can be. A program that computes for long
+  /// calls it now and then where nothing moves by itself: what later statements send, long messages over MPI or
+  /// libfabric, varying patterns. Those go on from stage to stage as everything else does.
+  bool test();
   /// start() and wait() in one. Long messages between ranks that share memory go in pieces then, which the receivers
   /// unpack meanwhile.
   void run();
@@ -189,22 +216,43 @@ class Executable {
   friend class PlanCache;
   struct State;
   explicit Executable(std::unique_ptr<State> state);
-  void bind_memory(std::string_view buffer, Scalar type, std::span<std::byte> memory, Written written);
-  void bind_constant(std::string_view buffer, Scalar type, std::span<const std::byte> memory);
+  /// What is bound.
+  struct Memory {
+    template <class T>
+    Memory(std::span<T> elements, Written w)
+        : bytes(const_cast<std::byte*>(std::as_bytes(elements).data()), elements.size_bytes()),
+          is_constant(std::is_const_v<T>),
+          written(w) {}
+    std::span<std::byte> bytes;
+    bool is_constant;
+    Written written;
+    std::optional<Scalar> scalar;           ///< none: records, or bytes
+    std::size_t record_bytes = 0;           ///< 0: no records
+    std::shared_ptr<std::byte> owner = {};  ///< null: the program sees to it that the memory lives
+  };
+  template <class T>
+  void bind_elements(std::string_view buffer, std::span<T> elements, Written written = Written::often,
+                     std::shared_ptr<std::byte> owner = nullptr) {
+    Memory memory(elements, written);
+    memory.owner = std::move(owner);
+    if constexpr (std::is_class_v<T> && !is_number<T>) {
+      static_assert(std::is_trivially_copyable_v<T>, "kplan: records are plain data; bind their bytes with bind_bytes");
+      memory.record_bytes = sizeof(T);
+    } else {
+      memory.scalar = scalar_of<T>;
+    }
+    bind_memory(buffer, std::move(memory));
+  }
+  void bind_memory(std::string_view buffer, Memory memory);
   std::unique_ptr<State> state_;
 };
-  /// Moves the run that was started on, as far as that goes without waiting for others, as MPI_Test does: whether it
-  /// has ended, and wait() has nothing left to do. True without a run started. Local; ranks call it as often as they
-  /// like, and may mix it with wait(). Throws what wait() would, but for KPLAN_TIMEOUT: a peer that has ended is
-  /// noticed, one that never comes is not. Other runs of the engine that were started go on, as in wait(). Cost: a look
-  /// at each message that has not come, and the unpacking and packing of what can be. A program that computes for long
-  /// calls it now and then where nothing moves by itself: what later statements send, long messages over MPI or
-  /// libfabric, varying patterns. Those go on from stage to stage as everything else does.
-  bool test();
 
 /// The service of one rank. Not thread-safe; several engines may live in one process, each with its own transport.
 class Engine {
  public:
+  /// Takes a rank of a world, see kplan/world.hpp. Local. Reads and checks the whole environment (the README lists it):
+  /// throws PlanError KP-E0xx for a variable that cannot be read, or that is named almost like one of kplan's, and
+  /// KP-E009 without a transport.
   explicit Engine(std::shared_ptr<transport::Transport> transport);
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
@@ -241,6 +289,3 @@ class Engine {
 };
 
 }  // namespace kplan
-  /// Takes a rank of a world, see kplan/world.hpp. Local. Reads and checks the whole environment (the README lists it):
-  /// throws PlanError KP-E0xx for a variable that cannot be read, or that is named almost like one of kplan's, and
-  /// KP-E009 without a transport.
