@@ -180,3 +180,13 @@ TEST_CASE("an error about a plan that was built names the plan and the statement
 }
 
 }  // namespace kplan::test
+
+TEST_CASE("shapes are integers of any type") {
+  const auto plan = [](auto rows, auto columns) {
+    kplan::PlanBuilder builder("p");
+    builder.buffer("A", kplan::Scalar::f64, {rows, columns}).buffer("B", kplan::Scalar::f64, {rows, columns});
+    builder.communicate("s", "A@0 <<= B@1");
+    return builder.build().to_json();
+  };
+  CHECK(plan(std::size_t{3}, std::uint32_t{4}) == plan(3, "4"));
+}

@@ -24,7 +24,8 @@ class Error : public std::runtime_error {
   std::string code_;
 };
 
-/// The plan, the values or the buffers given by the user are wrong. Thrown on every rank of a collective call.
+/// The plan, the values or the buffers given by the user are wrong. Thrown on every rank of Engine::compile; what a rank
+/// does wrong by itself, as when it binds buffers, sets parameters or starts a run, is thrown there alone.
 class PlanError : public Error {
  public:
   using Error::Error;

@@ -67,10 +67,10 @@ struct TypeName {
 
 /// An expression in the concrete syntax, or an integer.
 struct Expression {
-  Expression(const char* t) : text(t) {}                   // NOLINT
-  Expression(std::string t) : text(std::move(t)) {}        // NOLINT
-  Expression(std::int64_t v) : text(std::to_string(v)) {}  // NOLINT
-  Expression(int v) : text(std::to_string(v)) {}           // NOLINT
+  Expression(const char* t) : text(t) {}             // NOLINT
+  Expression(std::string t) : text(std::move(t)) {}  // NOLINT
+  template <std::integral T>
+  Expression(T v) : text(std::to_string(v)) {}  // NOLINT
   std::string text;
 };
 
