@@ -1,5 +1,6 @@
-// How it works: each workload gets an equal share of the time that is left. Its methods are set up, checked on fresh
-// contents, measured warm and cold by turns, and checked again on other contents.
+// How it works: each workload gets an equal share of the time that is left. Its methods are set up, checked, measured
+// warm and cold by turns, and checked again. A check is one run on memory that is compared to its last byte, then runs
+// that follow each other closely with other contents each.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,41 +18,68 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Why a method is wrong on this contents, empty when it is right. Collective.
-std::string checked(const Team& team, const Case& c, const Candidate& candidate, unsigned seed) {
-  c.fill(seed);
-  MPI_Barrier(team.comm);
-  candidate.run();
-  return first_text(team, c.difference(seed));
-}
+/// Checks the methods of one case.
+class Check {
+ public:
+  /// `seconds`: what the many runs of one check may take, where they are not at their least.
+  Check(const Team& team, const Case& c, double seconds)
+      : team_(team), whole_(c.whole), moved_(c.moved ? c.moved() : c.whole), turns_(c.turns), seconds_(seconds) {}
 
-/// Sets the methods up. What kplan refuses is said, and is no candidate.
-std::vector<Candidate> prepared(const Team& team, const Options& options, const Case& c) {
+  /// Why a method is wrong, empty when it is right. Collective; no rank waits for others between the many runs, so that
+  /// what is read too late, or written too early, is seen.
+  std::string operator()(const Candidate& candidate) {
+    std::string mistake;
+    const auto compare = [&](const Contents& contents) {
+      contents.fill(++seed_);
+      candidate.run();
+      if (mistake.empty()) mistake = contents.difference(seed_);
+    };
+    compare(whole_);
+    const Clock::time_point start = Clock::now();
+    compare(moved_);
+    const double most = seconds_ / largest(team_, seconds_since(start));
+    for (long left = std::max<long>(static_cast<long>(std::min(most, 50.0)), std::max(turns_, 3)); left > 0; --left)
+      compare(moved_);
+    return first_text(team_, mistake);
+  }
+
+ private:
+  const Team& team_;
+  Contents whole_, moved_;
+  int turns_;
+  double seconds_;
+  unsigned seed_ = 0;  ///< no contents come twice
+};
+
+/// Sets the methods up. What kplan refuses is said and counted, and is no candidate.
+std::vector<Candidate> prepared(const Team& team, const Options& options, const Case& c, int& failures) {
   std::vector<Candidate> out;
   for (const Method& m : c.methods) {
     if (!options.wants_method(m.name)) continue;
     try {
       out.push_back({m.name, m.prepare()});
     } catch (const Error& e) {
-      say(team, fmt::format("  {}: {}\n", m.name, e.what()));
+      ++failures;
+      say(team, fmt::format("  {}: FAILED, {}\n", m.name, e.what()));
     }
   }
   return out;
 }
 
 std::vector<Result> measure(const Team& team, const Options& options, const Workload& w, double seconds,
-                            CacheFlush& flush, int& wrong) {
+                            CacheFlush& flush, int& failures) {
   const Clock::time_point start = Clock::now();
   const Case c = w.make(team);
   const std::size_t bytes = largest(team, c.bytes);
   std::vector<Candidate> candidates;
-  for (Candidate& candidate : prepared(team, options, c)) {
-    const std::string mistake = checked(team, c, candidate, 1);
+  Check check(team, c, seconds / 100);
+  for (Candidate& candidate : prepared(team, options, c, failures)) {
+    const std::string mistake = check(candidate);
     if (mistake.empty()) {
       candidates.push_back(std::move(candidate));
       continue;
     }
-    ++wrong;
+    ++failures;
     say(team, fmt::format("  {}: WRONG, {}\n", candidate.name, mistake));
   }
   std::vector<Result> rows;
@@ -65,10 +93,11 @@ std::vector<Result> measure(const Team& team, const Options& options, const Work
       rows.push_back({w.name, team.size, bytes, variant, candidates[k].name, measured[k], 0, false, Json::object()});
   }
   for (const Candidate& candidate : candidates) {
-    const std::string mistake = checked(team, c, candidate, 2);
+    const std::string mistake = check(candidate);
     if (mistake.empty()) continue;
-    ++wrong;
-    say(team, fmt::format("  {}: WRONG after {} runs, {}\n", candidate.name, "many", mistake));
+    ++failures;
+    for (Result& r : rows) r.is_wrong = r.is_wrong || r.method == candidate.name;
+    say(team, fmt::format("  {}: WRONG after it was measured, {}\n", candidate.name, mistake));
   }
   compare(rows);
   return rows;
@@ -117,12 +146,12 @@ int patterns(const Team& world, const Options& options) {
   say_where(world, flush.size_bytes());
   const std::vector<Task> tasks = chosen(all, world, options);
   std::vector<Result> results;
-  int wrong = 0;
+  int failures = 0;
   for (std::size_t k = 0; k < tasks.size(); ++k) {
     Team team = first_ranks(world, tasks[k].ranks);
     if (team.comm != MPI_COMM_NULL) {
       const double share = (seconds - seconds_since(start)) / static_cast<double>(tasks.size() - k);
-      const std::vector<Result> rows = measure(team, options, *tasks[k].workload, share, flush, wrong);
+      const std::vector<Result> rows = measure(team, options, *tasks[k].workload, share, flush, failures);
       say(team, table(rows) + "\n");
       results.insert(results.end(), rows.begin(), rows.end());
       MPI_Comm_free(&team.comm);
@@ -130,10 +159,10 @@ int patterns(const Team& world, const Options& options) {
     wait_idly(world);
   }
   say(world, fmt::format("{} workloads in {:.0f} s\n", tasks.size(), seconds_since(start)) + summary(results));
-  if (wrong > 0) say(world, fmt::format("{} methods gave wrong results\n", wrong));
+  if (failures > 0) say(world, fmt::format("{} methods failed or gave wrong results\n", failures));
   write_files(world, options, results,
               {{"warm", ratios_plot(results, "warm")}, {"cold", ratios_plot(results, "cold")}});
-  return wrong > 0 ? 1 : 0;
+  return failures > 0 ? 1 : 0;
 }
 
 }  // namespace kplan::bench

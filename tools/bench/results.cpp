@@ -20,22 +20,20 @@ Key key_of(const Result& r) { return {r.workload, r.ranks, r.bytes, r.variant}; 
 
 }  // namespace
 
-void compare(std::vector<Result>& rows) {
+void compare(std::vector<Result>& rows, const std::string& base) {
   std::map<Key, double> of_kplan;
   std::map<Key, Result*> best;
   for (Result& r : rows) {
+    if (r.is_wrong) continue;
     const double us = r.measured.us.median;
-    if (is_kplan(r)) {
-      of_kplan.emplace(key_of(r), us);
-      continue;
-    }
-    if (r.method.ends_with("(limit)")) continue;
+    if (r.method == base) of_kplan.emplace(key_of(r), us);
+    if (is_kplan(r) || r.method.ends_with("(limit)")) continue;
     Result*& known = best[key_of(r)];
     if (known == nullptr || us < known->measured.us.median) known = &r;
   }
   for (Result& r : rows) {
     const auto it = of_kplan.find(key_of(r));
-    r.ratio = it == of_kplan.end() ? 0 : r.measured.us.median / it->second;
+    r.ratio = it == of_kplan.end() || r.is_wrong ? 0 : r.measured.us.median / it->second;
   }
   for (auto& [key, r] : best) r->is_best_other = true;
 }
@@ -53,6 +51,7 @@ Json document(const std::vector<Result>& results) {
              {"p10_us", rounded(r.measured.us.p10)},
              {"p90_us", rounded(r.measured.us.p90)},
              {"runs", r.measured.runs}};
+    if (r.is_wrong) row["wrong"] = true;
     if (r.ratio > 0) row["ratio_to_kplan"] = rounded(r.ratio);
     if (r.is_best_other) row["is_best_alternative"] = true;
     for (const auto& [name, value] : r.more.items()) row[name] = value;
@@ -79,7 +78,7 @@ std::string summary(const std::vector<Result>& results) {
   std::map<std::pair<std::string, std::string>, Standing> standings;
   for (const Result& r : results) {
     const auto other = best.find(key_of(r));
-    if (!is_kplan(r) || other == best.end()) continue;
+    if (!is_kplan(r) || r.is_wrong || other == best.end()) continue;
     if (std::ranges::find(methods, r.method) == methods.end()) methods.push_back(r.method);
     if (std::ranges::find(variants, r.variant) == variants.end()) variants.push_back(r.variant);
     const double ratio = r.measured.us.median / other->second;

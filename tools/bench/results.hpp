@@ -17,15 +17,16 @@ struct Result {
   std::string variant;    ///< warm, cold, both-ways, dry
   std::string method;
   Measured measured;
-  double ratio = 0;            ///< to the median of kplan's first row; 0 where kplan has none
+  double ratio = 0;            ///< to the median of kplan's base row; 0 where there is none
   bool is_best_other = false;  ///< the fastest of what is not kplan
   Json more = Json::object();  ///< further numbers, such as memory
+  bool is_wrong = false;       ///< has left something else in memory than it should; counts nowhere
 };
 
 /// Fills in ratios and marks the best alternative among rows of the same workload, ranks, bytes and variant. kplan's
-/// rows are those whose method's name begins with `kplan`, and ratios are to the first of them, which makes no
+/// rows are those whose method's name begins with `kplan`, and ratios are to the one named `base`, which makes no
 /// conditions; those that end in `(limit)` are no alternatives.
-void compare(std::vector<Result>& rows);
+void compare(std::vector<Result>& rows, const std::string& base = "kplan");
 
 /// `{"machine": ..., "mpi": ..., "results": [...]}`
 Json document(const std::vector<Result>& results);

@@ -18,7 +18,7 @@ std::vector<std::string> distinct(const std::vector<Result>& rows, std::string R
 std::string cells(const Result& r) {
   const Summary& us = r.measured.us;
   const std::string spread = fmt::format("{:.0f}%", us.median > 0 ? 100 * (us.p90 - us.p10) / us.median : 0);
-  const std::string ratio = r.ratio > 0 ? fmt::format("{:.2f}", r.ratio) : "-";
+  const std::string ratio = r.is_wrong ? "WRONG" : r.ratio > 0 ? fmt::format("{:.2f}", r.ratio) : "-";
   return fmt::format("{:>10}{}{:>9} {:>6} {:>7}", text_of_us(us.median), r.is_best_other ? "*" : " ",
                      text_of_us(us.p10), spread, ratio);
 }

@@ -11,9 +11,7 @@
 #include "tools/bench/aligned_memory.hpp"
 
 namespace kplan::bench {
-namespace {
 
-/// A whole number from 0 to 4095.
 std::uint32_t number_at(int rank, int array, std::int64_t element, unsigned seed) {
   std::uint64_t h = static_cast<std::uint64_t>(element) * 0x9E3779B97F4A7C15u;
   h ^= (static_cast<std::uint64_t>(rank) * 1000003 + static_cast<std::uint64_t>(array) * 10007 + seed) *
@@ -22,6 +20,8 @@ std::uint32_t number_at(int rank, int array, std::int64_t element, unsigned seed
   h *= 0x94D049BB133111EBu;
   return static_cast<std::uint32_t>(h >> 52);
 }
+
+namespace {
 
 template <class T>
 void fill_as(std::byte* data, std::int64_t count, int rank, int array, unsigned seed) {

@@ -43,6 +43,9 @@ Exchange fused(const Exchange& exchange);
 /// where there are such ranks.
 std::vector<std::shared_ptr<std::byte>> allocate(Exchange& exchange);
 
+/// A whole number from 0 to 4095: what fill() writes there. Of complex elements it is two, numbered on their own.
+std::uint32_t number_at(int rank, int array, std::int64_t number, unsigned seed);
+
 /// Fills all arrays with small whole numbers, another for every rank, array, element and seed.
 void fill(const Exchange& exchange, unsigned seed);
 

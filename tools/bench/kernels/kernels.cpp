@@ -1,6 +1,7 @@
 // How it works: workloads of two ranks are made for both of them in this process. kplan's kernels are checked by
-// carrying a message each way by hand and comparing both ranks' arrays; then packing at rank 0, and unpacking or
-// reducing there, are measured beside plain loops over the same regions, MPI_Pack, and memcpy of the same bytes.
+// carrying a message each way by hand and comparing both ranks' arrays, all else by messages made element by element.
+// Then packing at rank 0, and unpacking or reducing there, are measured beside plain loops over the same regions,
+// MPI_Pack, and memcpy of the same bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,15 +61,53 @@ struct Pair {
 };
 
 void check(Pair& p, const std::string& name) {
-  for (const Case& c : p.cases) c.fill(3);
+  for (const Case& c : p.cases) c.whole.fill(3);
   for (int rank = 0; rank < 2; ++rank)
     p.programs[static_cast<std::size_t>(rank)]->pack(1 - rank, p.messages[static_cast<std::size_t>(rank)].data());
   for (int rank = 0; rank < 2; ++rank) {
     DryProgram& program = *p.programs[static_cast<std::size_t>(rank)];
     program.move_local();
     program.unpack(1 - rank, p.messages[static_cast<std::size_t>(1 - rank)].data());
-    const std::string mistake = p.cases[static_cast<std::size_t>(rank)].difference(3);
+    const std::string mistake = p.cases[static_cast<std::size_t>(rank)].whole.difference(3);
     if (!mistake.empty()) throw std::runtime_error(name + ": " + mistake);
+  }
+}
+
+/// The message of a region, element by element in its order.
+std::vector<std::byte> message_of(const Region& region, const Exchange& e) {
+  std::vector<std::byte> out;
+  for (const Element& element : elements_of(region)) {
+    const Array& array = e.arrays[static_cast<std::size_t>(element.array)];
+    const std::byte* from = array.data + element.number * static_cast<std::int64_t>(size_of(array.type));
+    out.insert(out.end(), from, from + size_of(array.type));
+  }
+  return out;
+}
+
+void check_packing(Pair& p, const std::vector<Candidate>& candidates, const std::string& name) {
+  p.cases[0].whole.fill(4);
+  const std::vector<std::byte> expected = message_of(p.exchange.sends.at(0).mine, p.exchange);
+  const auto message = p.messages[0].bytes();
+  for (const Candidate& c : candidates) {
+    if (c.name == "kplan") continue;  // whose messages have an order of their own
+    std::ranges::fill(message, std::byte{0xff});
+    c.run();
+    if (!std::ranges::equal(message, expected))
+      throw std::runtime_error(name + ", " + c.name + ": the message is wrong");
+  }
+}
+
+void check_unpacking(Pair& p, const std::vector<Candidate>& candidates, const std::string& name) {
+  p.cases[1].whole.fill(5);
+  const auto link = std::ranges::find(p.exchange.receives, 1, &Link::peer);
+  std::ranges::copy(message_of(link->theirs, *p.cases[1].exchange), p.messages[1].data());
+  for (const Candidate& c : candidates) {
+    if (c.name == "kplan") continue;
+    p.cases[0].whole.fill(5);
+    p.programs[0]->move_local();
+    c.run();
+    const std::string mistake = p.cases[0].whole.difference(5);
+    if (!mistake.empty()) throw std::runtime_error(name + ", " + c.name + ": " + mistake);
   }
 }
 
@@ -103,7 +142,7 @@ std::vector<Candidate> packing(Pair& p) {
   std::byte* message = p.messages[0].data();
   DryProgram* program = p.programs[0].get();
   std::vector<Candidate> out;
-  if (!program->is_in_place(1)) out.push_back({"kplan kernel", [=] { program->pack(1, message); }});
+  if (!program->is_in_place(1)) out.push_back({"kplan", [=] { program->pack(1, message); }});
   const auto add = [&](const char* name, Care care) {
     const auto packer = std::make_shared<Packer>(l.mine, e.arrays, e.wire_type(), Combine::assign, care);
     out.push_back({name, [=] { packer->pack(message); }});
@@ -124,7 +163,7 @@ std::vector<Candidate> unpacking(Pair& p) {
   const auto l = std::ranges::find(e.receives, 1, &Link::peer);
   std::byte* message = p.messages[1].data();
   DryProgram* program = p.programs[0].get();
-  std::vector<Candidate> out{{"kplan kernel", [=] { program->unpack(1, message); }}};
+  std::vector<Candidate> out{{"kplan", [=] { program->unpack(1, message); }}};
   const auto add = [&](const char* name, Care care) {
     const auto packer = std::make_shared<Packer>(l->mine, e.arrays, e.wire_type(), e.combine, care);
     out.push_back({name, [=] { packer->unpack(message); }});
@@ -203,8 +242,9 @@ int kernels(const Team& world, const Options& options) {
       for (const bool is_pack : {true, false}) {
         const std::string name = (is_pack ? "pack, " : is_sum ? "reduce, " : "unpack, ") + w.name;
         const std::size_t bytes = pair.messages[is_pack ? 0 : 1].size_bytes();
-        const std::vector<Result> rows =
-            measure(self, options, name, is_pack ? packing(pair) : unpacking(pair), bytes, share, flush);
+        const std::vector<Candidate> candidates = is_pack ? packing(pair) : unpacking(pair);
+        (is_pack ? check_packing : check_unpacking)(pair, candidates, name);
+        const std::vector<Result> rows = measure(self, options, name, candidates, bytes, share, flush);
         say(self, table(rows) + rates(rows) + "\n");
         results.insert(results.end(), rows.begin(), rows.end());
       }

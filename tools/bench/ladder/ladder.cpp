@@ -70,7 +70,7 @@ std::vector<Result> measure(const Team& pair, const std::vector<Route>& routes, 
       for (double* value : {&us.median, &us.p10, &us.p90}) *value /= 2;
     }
   }
-  compare(rows);
+  compare(rows, "kplan, channel");
   return rows;
 }
 

@@ -1,5 +1,5 @@
-// Collective operations beside MPI's own: a broadcast from the first rank and back from the last, reductions to both,
-// an all-reduce, an allgatherv of parts of different sizes. 8 B, 4 KiB, 1 MiB.
+// Collective operations beside MPI's own: a broadcast from the first rank, and of what came from the last, reductions
+// to both, an all-reduce, an allgatherv of parts of different sizes. 8 B, 4 KiB, 1 MiB.
 #include <fmt/format.h>
 
 #include "tools/bench/aligned_memory.hpp"
@@ -8,7 +8,7 @@
 namespace kplan::bench {
 namespace {
 
-/// x is what a rank gives, `first` and `last` what the roots get.
+/// x is what a rank gives, `first` and `last` are for results.
 struct Memory {
   AlignedMemory x, first, last;
 };
@@ -63,23 +63,28 @@ Made begun(const Team& team, std::size_t n) {
   made.memory = std::make_shared<Memory>(Memory{AlignedMemory(8 * n), AlignedMemory(8 * n), AlignedMemory(8 * n)});
   made.out.bytes = 8 * n;
   made.out.memory = made.memory;
-  made.out.fill = filling(made.memory, team);
+  made.out.whole.fill = filling(made.memory, team);
   return made;
 }
 
 Case broadcast(const Team& team, std::size_t n) {
   auto [m, out] = begun(team, n);
-  out.difference = [m = m](unsigned seed) {
-    return compared("x", m->x.as<double>(), [seed](std::size_t k) { return given(0, k, seed); });
+  const bool is_last = team.rank == team.size - 1;
+  out.whole.difference = [m = m, is_last](unsigned seed) {
+    const auto of_first = [seed](std::size_t k) { return given(0, k, seed); };
+    const std::string mistake = compared("x", m->x.as<double>(), of_first);
+    if (!mistake.empty() || is_last) return mistake;
+    return compared("last", m->last.as<double>(), of_first);
   };
   PlanBuilder builder = with_buffers("broadcast");
   builder.communicate("there", "x[:]@r <<= x[:]@0 where r in world, r != 0");
-  builder.communicate("back", "x[:]@r <<= x[:]@size - 1 where r in world, r != size - 1");
+  builder.communicate("back", "last[:]@r <<= x[:]@size - 1 where r in world, r != size - 1");
   out.methods.push_back(planned(team, builder, m, n));
   out.methods.push_back({"MPI_Bcast", [=, m = m]() -> std::function<void()> {
                            return [=] {
                              MPI_Bcast(m->x.data(), static_cast<int>(n), MPI_DOUBLE, 0, team.comm);
-                             MPI_Bcast(m->x.data(), static_cast<int>(n), MPI_DOUBLE, team.size - 1, team.comm);
+                             MPI_Bcast(is_last ? m->x.data() : m->last.data(), static_cast<int>(n), MPI_DOUBLE,
+                                       team.size - 1, team.comm);
                            };
                          }});
   return std::move(out);
@@ -87,7 +92,7 @@ Case broadcast(const Team& team, std::size_t n) {
 
 Case reduce(const Team& team, std::size_t n) {
   auto [m, out] = begun(team, n);
-  out.difference = [m = m, team](unsigned seed) {
+  out.whole.difference = [m = m, team](unsigned seed) {
     const auto sum = total(team, seed);
     const auto nothing = [](std::size_t) { return -1.0; };
     const bool is_first = team.rank == 0, is_last = team.rank == team.size - 1;
@@ -113,7 +118,9 @@ Case reduce(const Team& team, std::size_t n) {
 
 Case all_reduce(const Team& team, std::size_t n) {
   auto [m, out] = begun(team, n);
-  out.difference = [m = m, team](unsigned seed) { return compared("first", m->first.as<double>(), total(team, seed)); };
+  out.whole.difference = [m = m, team](unsigned seed) {
+    return compared("first", m->first.as<double>(), total(team, seed));
+  };
   PlanBuilder builder = with_buffers("all-reduce");
   builder.communicate("sum", "first[:]@r << sum << x[:]@s where s in world, r in world").fresh();
   out.methods.push_back(planned(team, builder, m, n));

@@ -105,7 +105,8 @@ Case make(const Team& team, std::int64_t longest) {
     const auto& counts = mail->exchanges.back().counts;
     out.bytes = std::max(out.bytes, 8 * static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), 0)));
   }
-  out.fill = [mail](unsigned seed) {
+  out.turns = static_cast<int>(turns);
+  out.whole.fill = [mail](unsigned seed) {
     mail->turn = seed;
     const auto outbox = mail->outbox.as<double>();
     for (std::size_t k = 0; k < outbox.size(); ++k)
@@ -113,7 +114,7 @@ Case make(const Team& team, std::int64_t longest) {
     std::ranges::fill(mail->inbox.as<double>(), -1.0);
     std::ranges::fill(mail->received.as<std::int32_t>(), -1);
   };
-  out.difference = [mail](unsigned seed) { return difference(*mail, seed); };
+  out.whole.difference = [mail](unsigned seed) { return difference(*mail, seed); };
   out.methods = {planned(mail), nbx(mail), counted_by_alltoall(mail), counted_alltoallv(mail),
                  counted_by_reduce_scatter(mail)};
   out.memory = mail;

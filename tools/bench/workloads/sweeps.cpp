@@ -146,13 +146,14 @@ Case make(const Team& team, std::int64_t n) {
       Sweep{team, n, AlignedMemory(planes * static_cast<std::size_t>(n) * edge), AlignedMemory(planes * edge)});
   Case out;
   out.bytes = edge;
-  out.fill = [sweep](unsigned seed) {
+  out.turns = planes;
+  out.whole.fill = [sweep](unsigned seed) {
     sweep->turn = seed;
     const auto u = sweep->u.as<double>();
     for (std::size_t k = 0; k < u.size(); ++k) u[k] = value(sweep->team.rank, k, seed);
     for (double& ghost : sweep->ghost.as<double>()) ghost = -1;
   };
-  out.difference = [sweep](unsigned seed) { return difference(*sweep, seed); };
+  out.whole.difference = [sweep](unsigned seed) { return difference(*sweep, seed); };
   out.methods = {planned(sweep), method_of<ByHand>("hand", sweep),
                  method_of<ByHandPersistent>("hand, persistent", sweep), method_of<ByDatatype>("datatypes", sweep)};
   out.memory = sweep;

@@ -1,6 +1,7 @@
 // How it works: families add their workloads one after the other.
 #include "tools/bench/workloads/workload.hpp"
 
+#include "tools/bench/exchange/moved_numbers.hpp"
 #include "tools/bench/methods/exchange_methods.hpp"
 
 namespace kplan::bench {
@@ -11,8 +12,13 @@ Case case_of(Exchange exchange, Planned planned, int block) {
   out.exchange = std::make_shared<const Exchange>(std::move(exchange));
   out.planned = std::make_shared<const Planned>(std::move(planned));
   out.bytes = out.exchange->bytes_sent();
-  out.fill = [e = out.exchange](unsigned seed) { fill(*e, seed); };
-  out.difference = [e = out.exchange](unsigned seed) { return difference(*e, seed); };
+  out.whole.fill = [e = out.exchange](unsigned seed) { fill(*e, seed); };
+  out.whole.difference = [e = out.exchange](unsigned seed) { return difference(*e, seed); };
+  out.moved = [e = out.exchange] {
+    const auto numbers = std::make_shared<const MovedNumbers>(e);
+    return Contents{[numbers](unsigned seed) { numbers->fill(seed); },
+                    [numbers](unsigned seed) { return numbers->difference(seed); }};
+  };
   const Bindings bindings = bindings_of(*out.exchange, out.planned->names);
   for (const Lending lending : {Lending::off, Lending::if_written_often, Lending::if_written_seldom})
     out.methods.push_back(

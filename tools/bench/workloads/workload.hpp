@@ -12,12 +12,20 @@ struct Planned {
   std::vector<std::string> names;
 };
 
-/// A workload made on the ranks of a team.
-struct Case {
-  std::size_t bytes = 0;  ///< that this rank sends to others
+/// What a rank's memory holds before a run, another for every seed, and what one run must make of it.
+struct Contents {
   std::function<void(unsigned seed)> fill;
   /// Empty, or what differs from what one run must make of fill(seed).
   std::function<std::string(unsigned seed)> difference;
+};
+
+/// A workload made on the ranks of a team.
+struct Case {
+  std::size_t bytes = 0;  ///< that this rank sends to others
+  Contents whole;         ///< all memory, so that stray writes are seen
+  /// Makes the same of what takes part only; null where `whole` is small.
+  std::function<Contents()> moved;
+  int turns = 1;                ///< after so many runs patterns come again
   std::vector<Method> methods;  ///< kplan first
   std::shared_ptr<void> memory;
   /// Of patterns that stay; null for others.
