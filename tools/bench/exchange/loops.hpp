@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "tools/bench/exchange/region.hpp"
 
@@ -23,6 +24,23 @@ struct Walk {
 struct Complex {
   double real, imaginary;
 };
+
+/// Calls f with the count as a constant where rows or blocks of that length are common, else with 0.
+template <class F>
+auto with_constant(std::int64_t count, F f) {
+  switch (count) {
+    case 1: return f(std::integral_constant<int, 1>());
+    case 2: return f(std::integral_constant<int, 2>());
+    case 3: return f(std::integral_constant<int, 3>());
+    case 4: return f(std::integral_constant<int, 4>());
+    case 5: return f(std::integral_constant<int, 5>());
+    case 6: return f(std::integral_constant<int, 6>());
+    case 8: return f(std::integral_constant<int, 8>());
+    case 16: return f(std::integral_constant<int, 16>());
+    case 32: return f(std::integral_constant<int, 32>());
+    default: return f(std::integral_constant<int, 0>());
+  }
+}
 
 /// Calls f(row) for each run of the outer loops.
 template <class F>
@@ -66,8 +84,9 @@ void pack_elements(const Walk& w, std::byte* message) {
   });
 }
 
-/// Stores or adds what has come, converted where the types differ; rows may be strided.
-template <class Wire, class Place, bool Adds>
+/// Stores or adds what has come, converted where the types differ; rows may be strided. Of a constant number of
+/// elements, or of any (0).
+template <class Wire, class Place, bool Adds, int Count>
 void unpack_elements(const Walk& w, const std::byte* message) {
   const Wire* from = reinterpret_cast<const Wire*>(message);
   const auto update = [](Place& place, const Wire& value) {
@@ -75,14 +94,15 @@ void unpack_elements(const Walk& w, const std::byte* message) {
     else if constexpr (std::is_same_v<Wire, Place>) place = value;
     else place = static_cast<Place>(value);
   };
+  const std::int64_t count = Count > 0 ? Count : w.inner_count;
   each_row(w, [&](std::byte* row) {
     Place* __restrict to = reinterpret_cast<Place*>(row);
     if (w.inner_stride == 1) {
-      for (std::int64_t k = 0; k < w.inner_count; ++k) update(to[k], from[k]);
+      for (std::int64_t k = 0; k < (Count > 0 ? Count : count); ++k) update(to[k], from[k]);
     } else {
-      for (std::int64_t k = 0; k < w.inner_count; ++k) update(to[k * w.inner_stride], from[k]);
+      for (std::int64_t k = 0; k < (Count > 0 ? Count : count); ++k) update(to[k * w.inner_stride], from[k]);
     }
-    from += w.inner_count;
+    from += count;
   });
 }
 
@@ -137,7 +157,7 @@ void unpack_indexed(const Walk& w, const std::byte* message) {
   const Wire* from = reinterpret_cast<const Wire*>(message);
   const std::int64_t block = Block > 0 ? Block : w.block;
   const std::int64_t unit = w.unit_bytes / static_cast<std::int64_t>(sizeof(Place));
-  Place* base = reinterpret_cast<Place*>(w.base);
+  Place* __restrict base = reinterpret_cast<Place*>(w.base);
   for (std::int64_t k = 0; k < w.inner_count; ++k)
     for (std::int64_t b = 0; b < (Block > 0 ? Block : block); ++b) {
       Place& place = base[w.indices[k] * unit + b];
@@ -145,6 +165,20 @@ void unpack_indexed(const Walk& w, const std::byte* message) {
       else if constexpr (std::is_same_v<Wire, Place>) place = from[k * block + b];
       else place = static_cast<Place>(from[k * block + b]);
     }
+}
+
+/// Long blocks of any length.
+template <class T>
+void pack_blocks(const Walk& w, std::byte* message) {
+  const std::size_t bytes = static_cast<std::size_t>(w.block) * sizeof(T);
+  for (std::int64_t k = 0; k < w.inner_count; ++k, message += bytes)
+    std::memcpy(message, w.base + w.indices[k] * w.unit_bytes, bytes);
+}
+template <class T>
+void unpack_blocks(const Walk& w, const std::byte* message) {
+  const std::size_t bytes = static_cast<std::size_t>(w.block) * sizeof(T);
+  for (std::int64_t k = 0; k < w.inner_count; ++k, message += bytes)
+    std::memcpy(w.base + w.indices[k] * w.unit_bytes, message, bytes);
 }
 
 }  // namespace kplan::bench::loops

@@ -17,19 +17,20 @@ void move_tile(T* to, const T* from, const Walk& a, const Walk& b, std::int64_t 
       to[k * to_step + n * a.inner_stride] = from[k * from_step + n * b.inner_stride];
 }
 
-template <class T>
+template <class T, int Count>
 void move_row(T* to, const T* from, const Walk& a, const Walk& b) {
   constexpr std::int64_t short_row = 16;
   if (a.inner_stride != 1 || b.inner_stride != 1) {
-    for (std::int64_t n = 0; n < a.inner_count; ++n) to[n * a.inner_stride] = from[n * b.inner_stride];
-  } else if (a.inner_count < short_row) {
-    for (std::int64_t n = 0; n < a.inner_count; ++n) to[n] = from[n];
+    for (std::int64_t n = 0; n < (Count > 0 ? Count : a.inner_count); ++n)
+      to[n * a.inner_stride] = from[n * b.inner_stride];
+  } else if (Count > 0 || a.inner_count < short_row) {
+    for (std::int64_t n = 0; n < (Count > 0 ? Count : a.inner_count); ++n) to[n] = from[n];
   } else {
     std::memcpy(to, from, static_cast<std::size_t>(a.inner_count) * sizeof(T));
   }
 }
 
-template <class T>
+template <class T, int Count>
 void move_rows(const Walk& a, const Walk& b) {
   const bool is_transposed = a.inner_stride != b.inner_stride && a.counts[2] >= loops::tile;
   for (std::int64_t i = 0; i < a.counts[0]; ++i)
@@ -43,8 +44,25 @@ void move_rows(const Walk& a, const Walk& b) {
         continue;
       }
       for (std::int64_t k = 0; k < a.counts[2]; ++k, to += a.strides_bytes[2], from += b.strides_bytes[2])
-        move_row(reinterpret_cast<T*>(to), reinterpret_cast<const T*>(from), a, b);
+        move_row<T, Count>(reinterpret_cast<T*>(to), reinterpret_cast<const T*>(from), a, b);
     }
+}
+
+using Move = void (*)(const Walk& to, const Walk& from);
+
+template <class T>
+Move moving(std::int64_t row) {
+  return loops::with_constant(
+      row, []<int Count>(std::integral_constant<int, Count>) -> Move { return move_rows<T, Count>; });
+}
+
+Move moving(std::int64_t row, std::size_t element_bytes) {
+  switch (element_bytes) {
+    case 1: return moving<std::uint8_t>(row);
+    case 4: return moving<float>(row);
+    case 8: return moving<double>(row);
+    default: return moving<loops::Complex>(row);
+  }
 }
 
 }  // namespace
@@ -66,18 +84,13 @@ bool Mover::add_rows(const Link& local, const Exchange& exchange) {
     if (!simplify_together(to, from)) return false;
     const Array& to_array = exchange.arrays[static_cast<std::size_t>(to.array)];
     const Walk a = walk_of(to, to_array), b = walk_of(from, exchange.arrays[static_cast<std::size_t>(from.array)]);
-    rows_.push_back({a, b, size_of(to_array.type)});
+    rows_.push_back({a, b, moving(a.inner_count, size_of(to_array.type))});
   }
   return true;
 }
 
 void Mover::move() {
-  for (const Rows& r : rows_) {
-    if (r.element_bytes == 1) move_rows<std::uint8_t>(r.to, r.from);
-    else if (r.element_bytes == 4) move_rows<float>(r.to, r.from);
-    else if (r.element_bytes == 8) move_rows<double>(r.to, r.from);
-    else move_rows<loops::Complex>(r.to, r.from);
-  }
+  for (const Rows& r : rows_) r.move(r.to, r.from);
   if (staged_.empty()) return;
   staged_[0].pack(stage_.data());
   staged_[1].unpack(stage_.data());

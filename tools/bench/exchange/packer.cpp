@@ -1,4 +1,5 @@
 // How it works: the region's pieces become walks; element types, short rows and blocks select instances of the loops.
+// Experts see runs in lists of indices.
 #include "tools/bench/exchange/packer.hpp"
 
 #include <stdexcept>
@@ -42,24 +43,29 @@ template <class T>
 Pair copying(const Walk& w, Care care) {
   if (care == Care::plain) {
     if (w.indices != nullptr) return {pack_indexed<T, 0>, unpack_indexed<T, T, false, 0>};
-    return {pack_elements<T>, unpack_elements<T, T, false>};
+    return {pack_elements<T>, unpack_elements<T, T, false, 0>};
   }
   if (w.indices != nullptr) {
-    if (w.block == 1) return {pack_indexed<T, 1>, unpack_indexed<T, T, false, 1>};
-    if (w.block == 3) return {pack_indexed<T, 3>, unpack_indexed<T, T, false, 3>};
-    return {pack_indexed<T, 0>, unpack_indexed<T, T, false, 0>};
+    constexpr std::int64_t long_block_bytes = 64;
+    return with_constant(w.block, [&]<int Block>(std::integral_constant<int, Block>) -> Pair {
+      if (Block == 0 && w.block * static_cast<std::int64_t>(sizeof(T)) >= long_block_bytes)
+        return {pack_blocks<T>, unpack_blocks<T>};
+      return {pack_indexed<T, Block>, unpack_indexed<T, T, false, Block>};
+    });
   }
   if (w.inner_stride == 1) return rows_of<T>(static_cast<std::size_t>(w.inner_count) * sizeof(T));
   const bool is_transposed = w.counts[2] > 1 && w.strides_bytes[2] == static_cast<std::int64_t>(sizeof(T));
   if (is_transposed && w.inner_count >= tile && w.counts[2] >= tile) return {pack_transposed<T>, unpack_transposed<T>};
-  return {pack_elements<T>, unpack_elements<T, T, false>};
+  return {pack_elements<T>, unpack_elements<T, T, false, 0>};
 }
 
 template <class Wire, class Place, bool Adds>
-Unpack updating(const Walk& w) {
-  if (w.indices == nullptr) return unpack_elements<Wire, Place, Adds>;
-  if (w.block == 1) return unpack_indexed<Wire, Place, Adds, 1>;
-  return w.block == 3 ? unpack_indexed<Wire, Place, Adds, 3> : unpack_indexed<Wire, Place, Adds, 0>;
+Unpack updating(const Walk& w, Care care) {
+  const bool is_list = w.indices != nullptr;
+  const std::int64_t count = care == Care::plain ? 0 : is_list ? w.block : w.inner_count;
+  return with_constant(count, [&]<int Count>(std::integral_constant<int, Count>) -> Unpack {
+    return is_list ? unpack_indexed<Wire, Place, Adds, Count> : unpack_elements<Wire, Place, Adds, Count>;
+  });
 }
 
 Pair copying(const Walk& w, std::size_t element_bytes, Care care) {
@@ -72,12 +78,12 @@ Pair copying(const Walk& w, std::size_t element_bytes, Care care) {
   }
 }
 
-Unpack updating(const Walk& w, Scalar wire, Scalar place, Combine combine) {
+Unpack updating(const Walk& w, Scalar wire, Scalar place, Combine combine, Care care) {
   const bool adds = combine == Combine::sum;
   if (wire == Scalar::f32 && place == Scalar::f64)
-    return adds ? updating<float, double, true>(w) : updating<float, double, false>(w);
-  if (wire == Scalar::f64 && place == Scalar::f64) return updating<double, double, true>(w);
-  if (wire == Scalar::f32 && place == Scalar::f32) return updating<float, float, true>(w);
+    return adds ? updating<float, double, true>(w, care) : updating<float, double, false>(w, care);
+  if (wire == Scalar::f64 && place == Scalar::f64) return updating<double, double, true>(w, care);
+  if (wire == Scalar::f32 && place == Scalar::f32) return updating<float, float, true>(w, care);
   throw std::runtime_error("no loops that combine these types");
 }
 
@@ -115,7 +121,7 @@ Walk walk_of(const IndexList& list, const Array& array) {
 }  // namespace
 
 Packer::Packer(const Region& region, const std::vector<Array>& arrays, Scalar wire, Combine combine, Care care)
-    : region_(region) {
+    : region_(care == Care::expert ? in_runs(region) : region) {
   for (const Piece& piece : region_) {
     const Array& array = arrays[static_cast<std::size_t>(std::visit([](const auto& p) { return p.array; }, piece))];
     Step step;
@@ -124,7 +130,7 @@ Packer::Packer(const Region& region, const std::vector<Array>& arrays, Scalar wi
     const Pair copies = copying(step.walk, size_of(array.type), care);
     step.pack = copies.pack;
     const bool is_copy = combine == Combine::assign && size_of(array.type) == size_of(wire);
-    step.unpack = is_copy ? copies.unpack : updating(step.walk, wire, array.type, combine);
+    step.unpack = is_copy ? copies.unpack : updating(step.walk, wire, array.type, combine, care);
     step.offset_bytes = message_bytes_;
     message_bytes_ += static_cast<std::size_t>(element_count({piece})) * size_of(wire);
     steps_.push_back(step);

@@ -9,8 +9,8 @@ namespace kplan::bench {
 /// A nest of at most four loops, simplified before, as the hand-written loops take it.
 loops::Walk walk_of(const Nest& nest, const Array& array);
 
-/// How loops are written: with all that an expert knows (short rows of constant length, tiles), or as they come to
-/// mind.
+/// How loops are written: with all that an expert knows (short rows of constant length, tiles, runs in lists of
+/// indices), or as they come to mind.
 enum class Care : std::uint8_t { expert, plain };
 
 /// The loops of one region of this rank's arrays.
@@ -50,7 +50,7 @@ class Mover {
  private:
   struct Rows {
     loops::Walk to, from;
-    std::size_t element_bytes = 8;
+    void (*move)(const loops::Walk& to, const loops::Walk& from) = nullptr;
   };
   bool add_rows(const Link& local, const Exchange& exchange);
   std::vector<Rows> rows_;

@@ -2,6 +2,7 @@
 #include "tools/bench/exchange/region.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace kplan::bench {
 
@@ -61,6 +62,45 @@ std::int64_t element_count(const Region& region) {
       const auto& list = std::get<IndexList>(piece);
       out += static_cast<std::int64_t>(list.indices.size()) * list.block;
     }
+  }
+  return out;
+}
+
+namespace {
+
+/// The greatest length that divides all runs of consecutive indices but the last.
+std::int64_t run_length(const std::vector<std::int32_t>& indices) {
+  std::int64_t out = 0, run = 0;
+  for (std::size_t k = 0; k < indices.size(); ++k) {
+    ++run;
+    if (k + 1 < indices.size() && indices[k + 1] == indices[k] + 1) continue;
+    if (k + 1 < indices.size() || out == 0) out = std::gcd(out, run);
+    if (out == 1) return 1;
+    run = 0;
+  }
+  return std::max<std::int64_t>(out, 1);
+}
+
+}  // namespace
+
+Region in_runs(const Region& region) {
+  Region out;
+  for (const Piece& piece : region) {
+    const auto* list = std::get_if<IndexList>(&piece);
+    const std::int64_t length = list != nullptr && list->unit == list->block ? run_length(list->indices) : 1;
+    if (length == 1) {
+      out.push_back(piece);
+      continue;
+    }
+    const auto count = static_cast<std::int64_t>(list->indices.size());
+    IndexList runs{list->array, {}, list->unit, list->offset, list->block * static_cast<int>(length)};
+    for (std::int64_t k = 0; k + length <= count; k += length)
+      runs.indices.push_back(list->indices[static_cast<std::size_t>(k)]);
+    const std::int64_t left = count % length;
+    IndexList rest{list->array, {}, list->unit, list->offset, list->block * static_cast<int>(left)};
+    if (left > 0) rest.indices.push_back(list->indices[static_cast<std::size_t>(count - left)]);
+    out.emplace_back(std::move(runs));
+    if (left > 0) out.emplace_back(std::move(rest));
   }
   return out;
 }

@@ -57,6 +57,9 @@ bool simplify_together(Nest& a, Nest& b);
 
 std::int64_t element_count(const Region& region);
 
+/// The same elements, with lists that are made of runs of one length (but for the last) as lists of these runs.
+Region in_runs(const Region& region);
+
 /// Where the region lies in one piece in one array, in order: its first element, else -1.
 struct Run {
   int array = -1;

@@ -86,7 +86,7 @@ OwnedType region_type(const Region& region, const Exchange& exchange, const void
   std::vector<OwnedType> parts;
   std::vector<MPI_Datatype> types;
   std::vector<MPI_Aint> offsets;
-  for (const Piece& piece : region) {
+  for (const Piece& piece : in_runs(region)) {
     parts.push_back(piece_type(piece, exchange.arrays));
     types.push_back(parts.back().get());
     MPI_Aint address = 0;
