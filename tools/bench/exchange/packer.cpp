@@ -8,21 +8,16 @@ namespace kplan::bench {
 namespace {
 
 using namespace loops;
-using Pack = void (*)(const Walk&, std::byte*);
-using Unpack = void (*)(const Walk&, const std::byte*);
-struct Pair {
-  Pack pack;
-  Unpack unpack;
-};
+using Unpack = decltype(Loops::unpack);
 
 template <std::size_t Bytes, class T>
-Pair rows() {
+Loops rows() {
   return {pack_rows<Bytes, T>, unpack_rows<Bytes, T>};
 }
 
 /// The lengths of short rows that the workloads have; all others are copied by memcpy of any length.
 template <class T>
-Pair rows_of(std::size_t bytes) {
+Loops rows_of(std::size_t bytes) {
   switch (bytes) {
     case 4: return rows<4, T>();
     case 8: return rows<8, T>();
@@ -40,14 +35,14 @@ Pair rows_of(std::size_t bytes) {
 }
 
 template <class T>
-Pair copying(const Walk& w, Care care) {
+Loops copying(const Walk& w, Care care) {
   if (care == Care::plain) {
     if (w.indices != nullptr) return {pack_indexed<T, 0>, unpack_indexed<T, T, false, 0>};
     return {pack_elements<T>, unpack_elements<T, T, false, 0>};
   }
   if (w.indices != nullptr) {
     constexpr std::int64_t long_block_bytes = 64;
-    return with_constant(w.block, [&]<int Block>(std::integral_constant<int, Block>) -> Pair {
+    return with_constant(w.block, [&]<int Block>(std::integral_constant<int, Block>) -> Loops {
       if (Block == 0 && w.block * static_cast<std::int64_t>(sizeof(T)) >= long_block_bytes)
         return {pack_blocks<T>, unpack_blocks<T>};
       return {pack_indexed<T, Block>, unpack_indexed<T, T, false, Block>};
@@ -68,7 +63,7 @@ Unpack updating(const Walk& w, Care care) {
   });
 }
 
-Pair copying(const Walk& w, std::size_t element_bytes, Care care) {
+Loops copying(const Walk& w, std::size_t element_bytes, Care care) {
   switch (element_bytes) {
     case 1: return copying<std::uint8_t>(w, care);
     case 4: return copying<float>(w, care);
@@ -127,10 +122,11 @@ Packer::Packer(const Region& region, const std::vector<Array>& arrays, Scalar wi
     Step step;
     const auto* nest = std::get_if<Nest>(&piece);
     step.walk = nest != nullptr ? walk_of(simplified(*nest), array) : walk_of(std::get<IndexList>(piece), array);
-    const Pair copies = copying(step.walk, size_of(array.type), care);
-    step.pack = copies.pack;
+    const Loops copies = copying(step.walk, size_of(array.type), care);
+    step.type = array.type;
+    step.loops = copies;
     const bool is_copy = combine == Combine::assign && size_of(array.type) == size_of(wire);
-    step.unpack = is_copy ? copies.unpack : updating(step.walk, wire, array.type, combine, care);
+    if (!is_copy) step.loops.unpack = updating(step.walk, wire, array.type, combine, care);
     step.offset_bytes = message_bytes_;
     message_bytes_ += static_cast<std::size_t>(element_count({piece})) * size_of(wire);
     steps_.push_back(step);

@@ -1,6 +1,8 @@
 #pragma once
 // Packing and unpacking by hand-written loops, chosen once for a region.
 
+#include <functional>
+
 #include "tools/bench/exchange/exchange.hpp"
 #include "tools/bench/exchange/loops.hpp"
 
@@ -13,6 +15,12 @@ loops::Walk walk_of(const Nest& nest, const Array& array);
 /// indices), or as they come to mind.
 enum class Care : std::uint8_t { expert, plain };
 
+/// What packs a walk, and what stores or adds the message.
+struct Loops {
+  void (*pack)(const loops::Walk&, std::byte*) = nullptr;
+  void (*unpack)(const loops::Walk&, const std::byte*) = nullptr;
+};
+
 /// The loops of one region of this rank's arrays.
 class Packer {
  public:
@@ -21,18 +29,26 @@ class Packer {
          Care care = Care::expert);
 
   void pack(std::byte* message) const {
-    for (const Step& s : steps_) s.pack(s.walk, message + s.offset_bytes);
+    for (const Step& s : steps_) s.loops.pack(s.walk, message + s.offset_bytes);
   }
   void unpack(const std::byte* message) const {
-    for (const Step& s : steps_) s.unpack(s.walk, message + s.offset_bytes);
+    for (const Step& s : steps_) s.loops.unpack(s.walk, message + s.offset_bytes);
   }
   std::size_t message_bytes() const { return message_bytes_; }
+
+  /// Other loops for all walks, each of elements of type `place`. False where one has nothing for `side`: then it is
+  /// of no use any more.
+  template <class Side>
+  bool replace(Side Loops::*side, const std::function<Loops(const loops::Walk&, Scalar place)>& chosen) {
+    for (Step& s : steps_) s.loops = chosen(s.walk, s.type);
+    return std::ranges::all_of(steps_, [&](const Step& s) { return s.loops.*side != nullptr; });
+  }
 
  private:
   struct Step {
     loops::Walk walk;
-    void (*pack)(const loops::Walk&, std::byte*) = nullptr;
-    void (*unpack)(const loops::Walk&, const std::byte*) = nullptr;
+    Scalar type = Scalar::f64;
+    Loops loops;
     std::size_t offset_bytes = 0;
   };
   Region region_;  ///< the steps point into its index lists

@@ -1,17 +1,27 @@
 #pragma once
-// The same loops as of plain hand-written code with all counts and strides constant, for the shapes of some workloads:
+// The same loops as of plain hand-written code with all counts and strides constant, for the workloads of `kernels`:
 // what a compiler makes of a pattern that it knows.
 
-#include "tools/bench/exchange/loops.hpp"
+#include <string>
+#include <vector>
+
+#include "tools/bench/exchange/packer.hpp"
 
 namespace kplan::bench {
 
-struct ConstantLoops {
-  void (*pack)(const loops::Walk&, std::byte*) = nullptr;
-  void (*unpack)(const loops::Walk&, const std::byte*) = nullptr;
-};
+/// The loops of one workload.
+class ConstantLoops {
+ public:
+  explicit ConstantLoops(std::string workload);
 
-/// Null functions where there are none for this shape.
-ConstantLoops constant_loops(const loops::Walk& walk, std::size_t element_bytes);
+  /// Null functions where the workload has none for this shape.
+  Loops find(const loops::Walk& walk, Scalar wire, Scalar place, Combine combine);
+  /// Call when all was looked up: throws std::runtime_error where the workload has loops that were never found.
+  void require_all_found() const;
+
+ private:
+  std::string workload_;
+  std::vector<std::size_t> left_;  ///< numbers of entries that were not found yet
+};
 
 }  // namespace kplan::bench

@@ -127,16 +127,7 @@ struct Typed {
   }
 };
 
-/// The single walk of a region that is one nest, for loops with constants.
-ConstantLoops constants_of(const Region& region, const Exchange& e, loops::Walk& walk) {
-  const auto* nest = region.size() == 1 ? std::get_if<Nest>(&region[0]) : nullptr;
-  if (nest == nullptr) return {};
-  const Array& array = e.arrays[static_cast<std::size_t>(nest->array)];
-  walk = walk_of(simplified(*nest), array);
-  return constant_loops(walk, size_of(array.type));
-}
-
-std::vector<Candidate> packing(Pair& p) {
+std::vector<Candidate> packing(Pair& p, ConstantLoops& constant) {
   const Exchange& e = p.exchange;
   const Link& l = e.sends.at(0);
   std::byte* message = p.messages[0].data();
@@ -149,16 +140,18 @@ std::vector<Candidate> packing(Pair& p) {
   };
   add("loops, sizes at run time", Care::plain);
   add("loops, as experts write them", Care::expert);
-  loops::Walk walk;
-  if (const ConstantLoops constant = constants_of(l.mine, e, walk); constant.pack)
-    out.push_back({"loops, all constant", [=] { constant.pack(walk, message); }});
+  const auto packer = std::make_shared<Packer>(l.mine, e.arrays, e.wire_type(), Combine::assign, Care::plain);
+  if (packer->replace(&Loops::pack, [&](const loops::Walk& walk, Scalar place) {
+        return constant.find(walk, place, place, Combine::assign);
+      }))
+    out.push_back({"loops, all constant", [=] { packer->pack(message); }});
   void* base = type_base(e, e.sends);
   const Typed typed{base, region_type(l.mine, e, base), static_cast<int>(p.messages[0].size_bytes()), message};
   out.push_back({"MPI_Pack", [=] { typed.pack(); }});
   return out;
 }
 
-std::vector<Candidate> unpacking(Pair& p) {
+std::vector<Candidate> unpacking(Pair& p, ConstantLoops& constant) {
   const Exchange& e = p.exchange;
   const auto l = std::ranges::find(e.receives, 1, &Link::peer);
   std::byte* message = p.messages[1].data();
@@ -170,10 +163,12 @@ std::vector<Candidate> unpacking(Pair& p) {
   };
   add("loops, sizes at run time", Care::plain);
   add("loops, as experts write them", Care::expert);
+  const auto packer = std::make_shared<Packer>(l->mine, e.arrays, e.wire_type(), e.combine, Care::plain);
+  if (packer->replace(&Loops::unpack, [&](const loops::Walk& walk, Scalar place) {
+        return constant.find(walk, e.wire_type(), place, e.combine);
+      }))
+    out.push_back({"loops, all constant", [=] { packer->unpack(message); }});
   if (!e.stores_as_sent()) return out;
-  loops::Walk walk;
-  if (const ConstantLoops constant = constants_of(l->mine, e, walk); constant.unpack)
-    out.push_back({"loops, all constant", [=] { constant.unpack(walk, message); }});
   void* base = type_base(e, e.receives);
   const Typed typed{base, region_type(l->mine, e, base), static_cast<int>(p.messages[1].size_bytes()), message};
   out.push_back({"MPI_Unpack", [=] { typed.unpack(); }});
@@ -239,12 +234,16 @@ int kernels(const Team& world, const Options& options) {
       Pair pair(w);
       check(pair, w.name);
       const bool is_sum = pair.exchange.combine == Combine::sum;
+      ConstantLoops constant(w.name);
+      std::vector<Candidate> packers = packing(pair, constant), unpackers = unpacking(pair, constant);
+      constant.require_all_found();
+      check_packing(pair, packers, w.name);
+      check_unpacking(pair, unpackers, w.name);
       for (const bool is_pack : {true, false}) {
         const std::string name = (is_pack ? "pack, " : is_sum ? "reduce, " : "unpack, ") + w.name;
         const std::size_t bytes = pair.messages[is_pack ? 0 : 1].size_bytes();
-        const std::vector<Candidate> candidates = is_pack ? packing(pair) : unpacking(pair);
-        (is_pack ? check_packing : check_unpacking)(pair, candidates, name);
-        const std::vector<Result> rows = measure(self, options, name, candidates, bytes, share, flush);
+        const std::vector<Result> rows =
+            measure(self, options, name, is_pack ? packers : unpackers, bytes, share, flush);
         say(self, table(rows) + rates(rows) + "\n");
         results.insert(results.end(), rows.begin(), rows.end());
       }
