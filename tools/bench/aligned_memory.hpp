@@ -1,6 +1,8 @@
 #pragma once
 // Memory from a page's start, written once so that it is there, of a size that is not known when the program is built.
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -12,12 +14,15 @@ namespace kplan::bench {
 
 class AlignedMemory {
  public:
-  static constexpr std::size_t alignment = 4096;
+  static constexpr std::size_t page = 4096;
 
   AlignedMemory() = default;
-  explicit AlignedMemory(std::size_t bytes) : bytes_(bytes) {
-    data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment)), std::free);
+  /// Aligned to a huge page it is in huge pages where it can be.
+  explicit AlignedMemory(std::size_t bytes, std::size_t alignment = page) : bytes_(bytes) {
+    const std::size_t whole = (bytes / alignment + 1) * alignment;
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, whole)), std::free);
     if (!data_) throw std::bad_alloc();
+    if (alignment > page) madvise(data_.get(), whole, MADV_HUGEPAGE);
     std::memset(data_.get(), 0, bytes);
   }
   /// Memory from elsewhere, such as what an engine has allocated.

@@ -23,7 +23,7 @@ class Check {
  public:
   /// `seconds`: what the many runs of one check may take, where they are not at their least.
   Check(const Team& team, const Case& c, double seconds)
-      : team_(team), whole_(c.whole), moved_(c.moved ? c.moved() : c.whole), turns_(c.turns), seconds_(seconds) {}
+      : team_(team), whole_(c.whole), moved_(c.moved.fill ? c.moved : c.whole), turns_(c.turns), seconds_(seconds) {}
 
   /// Why a method is wrong, empty when it is right. Collective; no rank waits for others between the many runs, so that
   /// what is read too late, or written too early, is seen.
@@ -72,7 +72,7 @@ std::vector<Result> measure(const Team& team, const Options& options, const Work
   const Case c = w.make(team);
   const std::size_t bytes = largest(team, c.bytes);
   std::vector<Candidate> candidates;
-  Check check(team, c, seconds / 100);
+  Check check(team, c, seconds / 200);
   for (Candidate& candidate : prepared(team, options, c, failures)) {
     const std::string mistake = check(candidate);
     if (mistake.empty()) {
@@ -86,8 +86,8 @@ std::vector<Result> measure(const Team& team, const Options& options, const Work
   for (const char* variant : {"warm", "cold"}) {
     const bool is_cold = std::string(variant) == "cold";
     Limits limits;
-    limits.seconds = std::max(0.05, largest(team, seconds - seconds_since(start)) / (is_cold ? 1 : 2));
-    if (is_cold) limits.least_rounds = 5;
+    limits.seconds = std::max(0.05, largest(team, seconds - seconds_since(start)) / (is_cold ? 1 : 3));
+    if (is_cold) limits.least_rounds = 11;
     const std::vector<Measured> measured = sample(team, candidates, limits, is_cold ? &flush : nullptr);
     for (std::size_t k = 0; k < measured.size(); ++k)
       rows.push_back({w.name, team.size, bytes, variant, candidates[k].name, measured[k], 0, false, Json::object()});
@@ -141,7 +141,7 @@ int patterns(const Team& world, const Options& options) {
     return 2;
   }
   const Clock::time_point start = Clock::now();
-  const double seconds = options.seconds.value_or(480);
+  const double seconds = options.seconds.value_or(500);
   CacheFlush flush(options.flush_mib ? static_cast<std::size_t>(*options.flush_mib * 1048576) : flush_bytes(world));
   say_where(world, flush.size_bytes());
   const std::vector<Task> tasks = chosen(all, world, options);

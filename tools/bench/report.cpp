@@ -28,7 +28,7 @@ void say_where(const Team& world, std::size_t flushed_bytes) {
     out += "PetscSF is skipped: built without PETSc; install libpetsc-real-dev and configure anew\n";
   if (world.size > machine["cores"].get<long>())
     out += "more ranks than cores: times are those of the scheduler, compare with care\n";
-  say(world, out + "\n");
+  say(world, out + legend() + "\n");
 }
 
 void write_files(const Team& world, const Options& options, const std::vector<Result>& results,

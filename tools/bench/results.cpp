@@ -50,7 +50,10 @@ Json document(const std::vector<Result>& results) {
              {"median_us", rounded(r.measured.us.median)},
              {"p10_us", rounded(r.measured.us.p10)},
              {"p90_us", rounded(r.measured.us.p90)},
-             {"runs", r.measured.runs}};
+             {"samples", r.measured.samples},
+             {"batch", r.measured.batch},
+             {"runs", r.measured.samples * r.measured.batch}};
+    if (std::isfinite(r.measured.us.uncertainty)) row["uncertainty"] = rounded(r.measured.us.uncertainty);
     if (r.is_wrong) row["wrong"] = true;
     if (r.ratio > 0) row["ratio_to_kplan"] = rounded(r.ratio);
     if (r.is_best_other) row["is_best_alternative"] = true;
@@ -68,12 +71,12 @@ void write_json(const std::string& path, const std::vector<Result>& results) {
 
 std::string summary(const std::vector<Result>& results) {
   struct Standing {
-    int cases = 0, faster = 0, even = 0;
+    int cases = 0, faster = 0, slower = 0, unsure = 0;
     double logarithms = 0;
   };
-  std::map<Key, double> best;
+  std::map<Key, Summary> best;
   for (const Result& r : results)
-    if (r.is_best_other) best.emplace(key_of(r), r.measured.us.median);
+    if (r.is_best_other) best.emplace(key_of(r), r.measured.us);
   std::vector<std::string> methods, variants;
   std::map<std::pair<std::string, std::string>, Standing> standings;
   for (const Result& r : results) {
@@ -81,23 +84,30 @@ std::string summary(const std::vector<Result>& results) {
     if (!is_kplan(r) || r.is_wrong || other == best.end()) continue;
     if (std::ranges::find(methods, r.method) == methods.end()) methods.push_back(r.method);
     if (std::ranges::find(variants, r.variant) == variants.end()) variants.push_back(r.variant);
-    const double ratio = r.measured.us.median / other->second;
+    const Summary &mine = r.measured.us, &its = other->second;
+    const double ratio = its.median / mine.median;
     Standing& s = standings[{r.method, r.variant}];
     ++s.cases;
     s.logarithms += std::log(ratio);
-    if (ratio < 0.95) ++s.faster;
-    else if (ratio <= 1.05) ++s.even;
+    // What is unsure counts where it is clear all the same.
+    const bool is_unsure = mine.is_unsure() || its.is_unsure();
+    const double margin = is_unsure ? std::hypot(mine.uncertainty, its.uncertainty) : 0;
+    if (ratio * (1 - margin) > 1.05) ++s.faster;
+    else if (ratio * (1 + margin) < 1 / 1.05) ++s.slower;
+    else if (is_unsure) ++s.unsure;
   }
   if (methods.empty()) return "";
-  std::string out = "time / that of the best alternative, geometric mean (faster, even within 5 %, slower)\n";
+  std::string out =
+      "x kplan of the best alternative, geometric mean; above 1 kplan is faster (how often: faster, even within 5 %, "
+      "slower, unsure)\n";
   for (const std::string& m : methods) {
     out += fmt::format("  {:<34}", m);
     for (const std::string& v : variants) {
       const auto found = standings.find({m, v});
       if (found == standings.end()) continue;
       const Standing& s = found->second;
-      out += fmt::format("  {} {:.2f} ({}, {}, {})", v, std::exp(s.logarithms / s.cases), s.faster, s.even,
-                         s.cases - s.faster - s.even);
+      out += fmt::format("  {} {:.2f} ({}, {}, {}, {})", v, std::exp(s.logarithms / s.cases), s.faster,
+                         s.cases - s.faster - s.slower - s.unsure, s.slower, s.unsure);
     }
     out += "\n";
   }

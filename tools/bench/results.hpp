@@ -37,10 +37,13 @@ std::string text_of_us(double us);
 /// 64 B, 16 KiB, 1.5 MiB
 std::string text_of_bytes(std::size_t bytes);
 
+/// What the columns of tables and the summary mean.
+std::string legend();
+
 /// The rows of one workload, methods down and variants across: median, p10, spread and ratio to kplan.
 std::string table(const std::vector<Result>& rows);
 
-/// How each of kplan's methods stands against the best alternative of every workload, by variant.
+/// How the best alternative of every workload stands against each of kplan's methods, by variant.
 std::string summary(const std::vector<Result>& results);
 
 }  // namespace kplan::bench

@@ -42,7 +42,7 @@ class ColdRuns {
     has_one_clock_ = ranks == team.size;
     const Clock::time_point start = Clock::now();
     flush_();
-    allowance_seconds_ = 1.25 * largest(team, seconds_since(start));
+    allowance_seconds_ = 1.1 * largest(team, seconds_since(start));
   }
 
   /// Microseconds on this rank.
@@ -130,7 +130,7 @@ std::vector<Measured> sample(const Team& team, const std::vector<Candidate>& can
   } while (decided_by_first(team, wants_more(samples, limits, seconds_since(start))));
   std::vector<Measured> out;
   for (std::size_t k = 0; k < candidates.size(); ++k)
-    out.push_back({summarise(samples[k]), batches[k] * static_cast<long>(samples[k].size())});
+    out.push_back({summarise(samples[k]), static_cast<long>(samples[k].size()), batches[k]});
   return out;
 }
 

@@ -25,8 +25,9 @@ struct Limits {
 };
 
 struct Measured {
-  Summary us;     ///< of one run
-  long runs = 0;  ///< timed ones
+  Summary us;        ///< of one run
+  long samples = 0;  ///< that the summary rests on
+  long batch = 0;    ///< timed runs of each
 };
 
 /// Collective. Measures all candidates; a sample is a batch of runs between two readings of the clock after a barrier,

@@ -17,10 +17,11 @@ std::vector<std::string> distinct(const std::vector<Result>& rows, std::string R
 
 std::string cells(const Result& r) {
   const Summary& us = r.measured.us;
-  const std::string spread = fmt::format("{:.0f}%", us.median > 0 ? 100 * (us.p90 - us.p10) / us.median : 0);
+  const double percent = us.median > 0 ? 100 * (us.p90 - us.p10) / us.median : 0;
+  const std::string spread = percent < 1000 ? fmt::format("{:.0f}%", percent) : ">999%";
+  const std::string marks = std::string(us.is_unsure() ? "~" : "") + (r.is_best_other ? "*" : "");
   const std::string ratio = r.is_wrong ? "WRONG" : r.ratio > 0 ? fmt::format("{:.2f}", r.ratio) : "-";
-  return fmt::format("{:>10}{}{:>9} {:>6} {:>7}", text_of_us(us.median), r.is_best_other ? "*" : " ",
-                     text_of_us(us.p10), spread, ratio);
+  return fmt::format("{:>10}{:<2}{:>9} {:>6} {:>7}", text_of_us(us.median), marks, text_of_us(us.p10), spread, ratio);
 }
 
 }  // namespace
@@ -42,18 +43,25 @@ std::string text_of_bytes(std::size_t bytes) {
                      scaled < 10 && scaled != static_cast<double>(static_cast<int>(scaled)) ? 1 : 0, unit);
 }
 
+std::string legend() {
+  return "columns: the median; ~ where it is unsure by more than 5 % (95 % confidence); * the best alternative;\n"
+         "         p10, the tenth percentile; spread, (p90 - p10) / median; x kplan, the median as a multiple of that "
+         "of\n"
+         "         kplan's first row: above 1 kplan is faster\n";
+}
+
 std::string table(const std::vector<Result>& rows) {
   if (rows.empty()) return "";
   const std::vector<std::string> variants = distinct(rows, &Result::variant), methods = distinct(rows, &Result::method);
   std::string out = fmt::format("{}  {} ranks, {}\n", rows[0].workload, rows[0].ranks, text_of_bytes(rows[0].bytes));
   out += fmt::format("  {:<34}", "");
-  for (const std::string& v : variants) out += fmt::format("{:>10} {:>9} {:>6} {:>7}", v, "p10", "spread", "x kplan");
+  for (const std::string& v : variants) out += fmt::format("{:>10}  {:>9} {:>6} {:>7}", v, "p10", "spread", "x kplan");
   out += "\n";
   for (const std::string& m : methods) {
     out += fmt::format("  {:<34}", m);
     for (const std::string& v : variants) {
       const auto r = std::ranges::find_if(rows, [&](const Result& x) { return x.method == m && x.variant == v; });
-      out += r == rows.end() ? fmt::format("{:>35}", "-") : cells(*r);
+      out += r == rows.end() ? fmt::format("{:>36}", "-") : cells(*r);
     }
     out += "\n";
   }

@@ -2,6 +2,7 @@
 // An exchange between ranks whose pattern stays: what this rank sends to whom and what it receives from whom, told from
 // both ends, so that what must be in the arrays afterwards can be worked out without any message.
 
+#include <span>
 #include <string>
 
 #include "tools/bench/exchange/region.hpp"
@@ -46,10 +47,25 @@ std::vector<std::shared_ptr<std::byte>> allocate(Exchange& exchange);
 /// A whole number from 0 to 4095: what fill() writes there. Of complex elements it is two, numbered on their own.
 std::uint32_t number_at(int rank, int array, std::int64_t number, unsigned seed);
 
+/// Calls f with the numbers of an array as a span of their type: its elements, of complex ones both parts.
+template <class F>
+auto with_numbers(const Array& array, F f) {
+  const auto as = [&]<class T>(T) {
+    return f(std::span(reinterpret_cast<T*>(array.data), array.size_bytes() / sizeof(T)));
+  };
+  switch (array.type) {
+    case Scalar::f32: return as(float{});
+    case Scalar::f64:
+    case Scalar::c128: return as(double{});
+    case Scalar::i64: return as(std::int64_t{});
+    default: return as(std::uint8_t{});
+  }
+}
+
 /// Fills all arrays with small whole numbers, another for every rank, array, element and seed.
 void fill(const Exchange& exchange, unsigned seed);
 
-/// Compares all arrays with what one exchange must make of fill(seed). Empty, or what is wrong where.
-std::string difference(const Exchange& exchange, unsigned seed);
+/// Empty, or where the arrays do not hold what fill(seed) wrote.
+std::string change(const Exchange& exchange, unsigned seed);
 
 }  // namespace kplan::bench

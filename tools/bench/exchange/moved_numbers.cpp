@@ -22,26 +22,16 @@ std::vector<Element> numbers_of(const Region& region, const std::vector<Array>& 
 
 bool is_same(const Element& a, const Element& b) { return a.array == b.array && a.number == b.number; }
 
-template <class F>
-auto with_type(Scalar type, std::byte* data, F f) {
-  switch (type) {
-    case Scalar::f32: return f(reinterpret_cast<float*>(data));
-    case Scalar::f64:
-    case Scalar::c128: return f(reinterpret_cast<double*>(data));
-    case Scalar::i64: return f(reinterpret_cast<std::int64_t*>(data));
-    default: return f(reinterpret_cast<std::uint8_t*>(data));
-  }
-}
-
 void store(const Exchange& e, const Element& at, std::uint32_t value) {
-  const Array& array = e.arrays[static_cast<std::size_t>(at.array)];
-  with_type(array.type, array.data, [&]<class T>(T* numbers) { numbers[at.number] = static_cast<T>(value); });
+  with_numbers(e.arrays[static_cast<std::size_t>(at.array)], [&](auto numbers) {
+    numbers[static_cast<std::size_t>(at.number)] = static_cast<decltype(numbers)::value_type>(value);
+  });
 }
 
 bool holds(const Exchange& e, const Element& at, std::uint32_t value) {
-  const Array& array = e.arrays[static_cast<std::size_t>(at.array)];
-  return with_type(array.type, array.data,
-                   [&]<class T>(T* numbers) { return numbers[at.number] == static_cast<T>(value); });
+  return with_numbers(e.arrays[static_cast<std::size_t>(at.array)], [&](auto numbers) {
+    return numbers[static_cast<std::size_t>(at.number)] == static_cast<decltype(numbers)::value_type>(value);
+  });
 }
 
 }  // namespace
@@ -58,9 +48,13 @@ MovedNumbers::MovedNumbers(std::shared_ptr<const Exchange> exchange) : exchange_
     std::ranges::sort(arrivals_, {}, [](const Arrival& a) { return std::pair(a.place.array, a.place.number); });
 }
 
-void MovedNumbers::fill(unsigned seed) const {
+void MovedNumbers::fill_sent(unsigned seed) const {
   const Exchange& e = *exchange_;
   for (const Element& s : sent_) store(e, s, number_at(e.team.rank, s.array, s.number, seed));
+}
+
+void MovedNumbers::fill_places(unsigned seed) const {
+  const Exchange& e = *exchange_;
   for (const Arrival& a : arrivals_) store(e, a.place, number_at(e.team.rank, a.place.array, a.place.number, seed));
 }
 

@@ -12,9 +12,10 @@ class MovedNumbers {
  public:
   explicit MovedNumbers(std::shared_ptr<const Exchange> exchange);
 
-  /// What fill(exchange, seed) writes, of what is sent or received into only.
-  void fill(unsigned seed) const;
-  /// Compares what is received into with what one exchange must make of fill(seed). Empty, or what is wrong where.
+  /// What fill(exchange, seed) writes, of what is sent, and of what is received into.
+  void fill_sent(unsigned seed) const;
+  void fill_places(unsigned seed) const;
+  /// Compares what is received into with what one exchange must make of both. Empty, or what is wrong where.
   std::string difference(unsigned seed) const;
 
  private:

@@ -1,6 +1,8 @@
 // How it works: families add their workloads one after the other.
 #include "tools/bench/workloads/workload.hpp"
 
+#include <optional>
+
 #include "tools/bench/exchange/moved_numbers.hpp"
 #include "tools/bench/methods/exchange_methods.hpp"
 
@@ -13,12 +15,21 @@ Case case_of(Exchange exchange, Planned planned, int block) {
   out.planned = std::make_shared<const Planned>(std::move(planned));
   out.bytes = out.exchange->bytes_sent();
   out.whole.fill = [e = out.exchange](unsigned seed) { fill(*e, seed); };
-  out.whole.difference = [e = out.exchange](unsigned seed) { return difference(*e, seed); };
-  out.moved = [e = out.exchange] {
-    const auto numbers = std::make_shared<const MovedNumbers>(e);
-    return Contents{[numbers](unsigned seed) { numbers->fill(seed); },
-                    [numbers](unsigned seed) { return numbers->difference(seed); }};
+  const auto numbers = [ e = out.exchange, made = std::make_shared<std::optional<MovedNumbers>>() ]() -> auto& {
+    if (!*made) made->emplace(e);  // when they are asked for, as some commands do not
+    return **made;
   };
+  out.whole.difference = [e = out.exchange, numbers](unsigned seed) {
+    const std::string mistake = numbers().difference(seed);
+    if (!mistake.empty()) return mistake;
+    numbers().fill_places(seed);
+    return change(*e, seed);
+  };
+  out.moved.fill = [numbers](unsigned seed) {
+    numbers().fill_sent(seed);
+    numbers().fill_places(seed);
+  };
+  out.moved.difference = [numbers](unsigned seed) { return numbers().difference(seed); };
   const Bindings bindings = bindings_of(*out.exchange, out.planned->names);
   for (const Lending lending : {Lending::off, Lending::if_written_often, Lending::if_written_seldom})
     out.methods.push_back(

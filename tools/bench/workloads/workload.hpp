@@ -21,10 +21,9 @@ struct Contents {
 
 /// A workload made on the ranks of a team.
 struct Case {
-  std::size_t bytes = 0;  ///< that this rank sends to others
-  Contents whole;         ///< all memory, so that stray writes are seen
-  /// Makes the same of what takes part only; null where `whole` is small.
-  std::function<Contents()> moved;
+  std::size_t bytes = 0;        ///< that this rank sends to others
+  Contents whole;               ///< all memory, so that stray writes are seen
+  Contents moved;               ///< what takes part only, of which many can follow each other; null: `whole` is small
   int turns = 1;                ///< after so many runs patterns come again
   std::vector<Method> methods;  ///< kplan first
   std::shared_ptr<void> memory;
