@@ -55,6 +55,12 @@ bool has_equal_parts(const Exchange& e) {
   return largest(e.team, is_equal ? 0.0 : 1.0) == 0;
 }
 
+/// Whether some rank sends what does not lie in one piece.
+bool has_scattered_sends(const Exchange& e) {
+  const bool is_one_piece = std::ranges::all_of(e.sends, [](const Link& l) { return contiguous_run(l.mine).exists(); });
+  return largest(e.team, is_one_piece ? 0.0 : 1.0) > 0;
+}
+
 /// MPI_Alltoall: what stays on this rank goes the same way as all else.
 class Equal {
  public:
@@ -119,6 +125,7 @@ std::vector<Method> alternatives(const Exchange& exchange, int block) {
   std::vector<Method> out{packed_persistent("hand, persistent", shared)};
   const bool can_be_typed = shared->stores_as_sent() && !shared->reads_what_it_writes;
   if (can_be_typed) out.push_back(typed_persistent(shared));
+  else if (!shared->reads_what_it_writes && has_scattered_sends(*shared)) out.push_back(packed_from_typed(shared));
   out.push_back(neighbour_packed(shared));
   if (can_be_typed) out.push_back(neighbour_typed(shared));
   out.push_back(alltoall_packed(shared));

@@ -14,6 +14,8 @@ using SharedExchange = std::shared_ptr<const Exchange>;
 /// Hand-written loops and persistent requests, one message for each link as it is given. What lies in one piece is
 /// sent and received where it lies.
 Method packed_persistent(std::string name, SharedExchange exchange);
+/// The same with messages sent by derived datatypes, where what arrives is not just stored.
+Method packed_from_typed(SharedExchange exchange);
 /// Derived datatypes and persistent requests.
 Method typed_persistent(SharedExchange exchange);
 /// MPI_Neighbor_alltoallv of packed buffers, MPI_Neighbor_alltoallw of datatypes.

@@ -1,5 +1,5 @@
-// How it works: receives are started first; each message is packed and sent at once; what has come is unpacked in the
-// order of arrival.
+// How it works: receives are started first; each message is packed and sent at once, or sent by a datatype; what has
+// come is unpacked in the order of arrival.
 #include "tools/bench/aligned_memory.hpp"
 #include "tools/bench/exchange/packer.hpp"
 #include "tools/bench/exchange/region_type.hpp"
@@ -10,9 +10,13 @@ namespace {
 
 class Runner {
  public:
-  explicit Runner(SharedExchange exchange) : exchange_(std::move(exchange)) {
+  enum class Sends : std::uint8_t { packed, typed };
+  Runner(SharedExchange exchange, Sends sends) : exchange_(std::move(exchange)) {
     const Exchange& e = *exchange_;
-    for (const Link& l : e.sends) add_send(l);
+    for (const Link& l : e.sends) {
+      if (sends == Sends::packed) add_send(l);
+      else add_typed_send(l);
+    }
     for (const Link& l : e.receives) {
       if (l.peer == e.team.rank) movers_.emplace_back(l, e);
       else add_receive(l);
@@ -29,8 +33,8 @@ class Runner {
   void run() {
     // No requests are an error to MPI where they have no address.
     if (!receive_requests_.empty()) MPI_Startall(static_cast<int>(receive_requests_.size()), receive_requests_.data());
-    for (std::size_t k = 0; k < sends_.size(); ++k) {
-      if (sends_[k].memory.data() != nullptr) sends_[k].packer.pack(sends_[k].memory.data());
+    for (std::size_t k = 0; k < send_requests_.size(); ++k) {
+      if (k < sends_.size() && sends_[k].memory.data() != nullptr) sends_[k].packer.pack(sends_[k].memory.data());
       MPI_Start(&send_requests_[k]);
     }
     for (Mover& m : movers_) m.move();
@@ -67,6 +71,12 @@ class Runner {
     sends_.push_back(std::move(p));
     send_requests_.push_back(request);
   }
+  void add_typed_send(const Link& l) {
+    const Exchange& e = *exchange_;
+    void* base = type_base(e, e.sends);
+    types_.push_back(region_type(l.mine, e, base));
+    MPI_Send_init(base, 1, types_.back().get(), l.peer, l.tag, e.team.comm, &send_requests_.emplace_back());
+  }
   void add_receive(const Link& l) {
     const Exchange& e = *exchange_;
     Packed p{Packer(l.mine, e.arrays, e.wire_type(), e.combine), {}};
@@ -80,7 +90,8 @@ class Runner {
   }
 
   SharedExchange exchange_;
-  std::vector<Packed> sends_, receives_;
+  std::vector<Packed> sends_, receives_;  ///< no sends where they are typed
+  std::vector<OwnedType> types_;
   std::vector<MPI_Request> send_requests_, receive_requests_;
   std::vector<Mover> movers_;
 };
@@ -88,7 +99,11 @@ class Runner {
 }  // namespace
 
 Method packed_persistent(std::string name, SharedExchange exchange) {
-  return method_of<Runner>(std::move(name), std::move(exchange));
+  return method_of<Runner>(std::move(name), std::move(exchange), Runner::Sends::packed);
+}
+
+Method packed_from_typed(SharedExchange exchange) {
+  return method_of<Runner>("datatypes sent, hand loops", std::move(exchange), Runner::Sends::typed);
 }
 
 }  // namespace kplan::bench

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tools/bench/aligned_memory.hpp"
+#include "tools/bench/methods/hand_collectives.hpp"
 #include "tools/bench/workloads/workload.hpp"
 
 namespace kplan::bench {
@@ -87,6 +88,7 @@ Case broadcast(const Team& team, std::size_t n) {
                                        team.size - 1, team.comm);
                            };
                          }});
+  out.methods.push_back(hand_broadcasts(team, m->x.as<double>(), m->last.as<double>()));
   return std::move(out);
 }
 
@@ -113,6 +115,18 @@ Case reduce(const Team& team, std::size_t n) {
                                         team.comm);
                            };
                          }});
+  out.methods.push_back(
+      {"MPI_Ireduce, both at once", [=, m = m]() -> std::function<void()> {
+         return [=] {
+           const auto count = static_cast<int>(n);
+           MPI_Request requests[2];
+           MPI_Ireduce(m->x.data(), m->first.data(), count, MPI_DOUBLE, MPI_SUM, 0, team.comm, &requests[0]);
+           MPI_Ireduce(m->x.data(), m->last.data(), count, MPI_DOUBLE, MPI_SUM, team.size - 1, team.comm, &requests[1]);
+           MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+         };
+       }});
+  out.methods.push_back(
+      hand_sums(team, m->x.as<double>(), {{0, m->first.as<double>()}, {team.size - 1, m->last.as<double>()}}));
   return std::move(out);
 }
 
@@ -130,6 +144,9 @@ Case all_reduce(const Team& team, std::size_t n) {
                                            team.comm);
                            };
                          }});
+  std::vector<Root> everyone;
+  for (int rank = 0; rank < team.size; ++rank) everyone.push_back({rank, m->first.as<double>()});
+  out.methods.push_back(hand_sums(team, m->x.as<double>(), everyone));
   return std::move(out);
 }
 

@@ -24,6 +24,12 @@ struct Sweep {
   std::int64_t edge_elements() const { return n * variables; }
   const double* edge(std::int64_t plane) const { return u.as<double>().data() + ((plane * n) * n + n - 1) * variables; }
   double* ghosts(std::int64_t plane) const { return ghost.as<double>().data() + plane * n * variables; }
+  void pack(std::int64_t plane, std::span<double> message) const {
+    const double* from = edge(plane);
+    double* to = message.data();
+    for (std::int64_t j = 0; j < n; ++j, from += n * variables)
+      for (std::int64_t v = 0; v < variables; ++v) *to++ = from[v];
+  }
   int to() const { return (team.rank + 1) % team.size; }
   int from() const { return (team.rank + team.size - 1) % team.size; }
 };
@@ -69,9 +75,7 @@ class ByHand {
     const int count = static_cast<int>(message_.size());
     MPI_Request requests[2];
     MPI_Irecv(s.ghosts(plane), count, MPI_DOUBLE, s.from(), 103, s.team.comm, &requests[0]);
-    const double* from = s.edge(plane);
-    for (std::int64_t j = 0; j < s.n; ++j, from += s.n * variables)
-      for (std::int64_t v = 0; v < variables; ++v) message_[static_cast<std::size_t>(j * variables + v)] = from[v];
+    s.pack(plane, message_);
     MPI_Isend(message_.data(), count, MPI_DOUBLE, s.to(), 103, s.team.comm, &requests[1]);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   }
@@ -81,63 +85,99 @@ class ByHand {
   std::vector<double> message_;
 };
 
-/// The same with persistent requests on buffers that stay.
+/// The requests of all planes: a pair for each, received where the plane's ghosts are.
+class Requests {
+ public:
+  Requests(const Sweep& s, int tag, const std::function<void(std::int64_t plane, MPI_Request*)>& begin_send) {
+    for (std::int64_t plane = 0; plane < planes; ++plane) {
+      MPI_Request* pair = of(plane);
+      MPI_Recv_init(s.ghosts(plane), static_cast<int>(s.edge_elements()), MPI_DOUBLE, s.from(), tag, s.team.comm,
+                    &pair[0]);
+      begin_send(plane, &pair[1]);
+    }
+  }
+  ~Requests() {
+    for (MPI_Request& request : all_) MPI_Request_free(&request);
+  }
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+  /// Two of them: what receives, what sends.
+  MPI_Request* of(std::int64_t plane) { return &all_[static_cast<std::size_t>(2 * plane)]; }
+
+ private:
+  MPI_Request all_[2 * planes];
+};
+
+/// The same with persistent requests.
 class ByHandPersistent {
  public:
   explicit ByHandPersistent(std::shared_ptr<Sweep> sweep)
-      : sweep_(std::move(sweep)), sent_(static_cast<std::size_t>(sweep_->edge_elements())), received_(sent_.size()) {
-    const Sweep& s = *sweep_;
-    const int count = static_cast<int>(sent_.size());
-    MPI_Recv_init(received_.data(), count, MPI_DOUBLE, s.from(), 104, s.team.comm, &requests_[0]);
-    MPI_Send_init(sent_.data(), count, MPI_DOUBLE, s.to(), 104, s.team.comm, &requests_[1]);
-  }
-  ~ByHandPersistent() {
-    for (MPI_Request& request : requests_) MPI_Request_free(&request);
-  }
-  ByHandPersistent(const ByHandPersistent&) = delete;
-  ByHandPersistent& operator=(const ByHandPersistent&) = delete;
+      : sweep_(std::move(sweep)),
+        message_(static_cast<std::size_t>(sweep_->edge_elements())),
+        requests_(*sweep_, 104, [&](std::int64_t, MPI_Request* request) {
+          MPI_Send_init(message_.data(), static_cast<int>(message_.size()), MPI_DOUBLE, sweep_->to(), 104,
+                        sweep_->team.comm, request);
+        }) {}
   void run() {
-    const Sweep& s = *sweep_;
     const std::int64_t plane = sweep_->next();
-    MPI_Start(&requests_[0]);
-    const double* from = s.edge(plane);
-    for (std::int64_t j = 0; j < s.n; ++j, from += s.n * variables)
-      for (std::int64_t v = 0; v < variables; ++v) sent_[static_cast<std::size_t>(j * variables + v)] = from[v];
-    MPI_Start(&requests_[1]);
-    MPI_Waitall(2, requests_, MPI_STATUSES_IGNORE);
-    std::copy(received_.begin(), received_.end(), s.ghosts(plane));
+    MPI_Request* requests = requests_.of(plane);
+    MPI_Start(&requests[0]);
+    sweep_->pack(plane, message_);
+    MPI_Start(&requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   }
 
  private:
   std::shared_ptr<Sweep> sweep_;
-  std::vector<double> sent_, received_;
-  MPI_Request requests_[2];
+  std::vector<double> message_;
+  Requests requests_;
 };
 
 /// A vector type for the edge, sent from where it lies.
+OwnedType edge_type(const Sweep& s) {
+  MPI_Datatype out = MPI_DATATYPE_NULL;
+  MPI_Type_vector(static_cast<int>(s.n), variables, static_cast<int>(s.n * variables), MPI_DOUBLE, &out);
+  MPI_Type_commit(&out);
+  return {out, MPI_Type_free};
+}
+
 class ByDatatype {
  public:
-  explicit ByDatatype(std::shared_ptr<Sweep> sweep) : sweep_(std::move(sweep)) {
-    const Sweep& s = *sweep_;
-    MPI_Type_vector(static_cast<int>(s.n), variables, static_cast<int>(s.n * variables), MPI_DOUBLE, &edge_);
-    MPI_Type_commit(&edge_);
-  }
-  ~ByDatatype() { MPI_Type_free(&edge_); }
-  ByDatatype(const ByDatatype&) = delete;
-  ByDatatype& operator=(const ByDatatype&) = delete;
+  explicit ByDatatype(std::shared_ptr<Sweep> sweep) : sweep_(std::move(sweep)), edge_(edge_type(*sweep_)) {}
   void run() {
     const Sweep& s = *sweep_;
     const std::int64_t plane = sweep_->next();
     MPI_Request requests[2];
     MPI_Irecv(s.ghosts(plane), static_cast<int>(s.edge_elements()), MPI_DOUBLE, s.from(), 105, s.team.comm,
               &requests[0]);
-    MPI_Isend(s.edge(plane), 1, edge_, s.to(), 105, s.team.comm, &requests[1]);
+    MPI_Isend(s.edge(plane), 1, edge_.get(), s.to(), 105, s.team.comm, &requests[1]);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   }
 
  private:
   std::shared_ptr<Sweep> sweep_;
-  MPI_Datatype edge_ = MPI_DATATYPE_NULL;
+  OwnedType edge_;
+};
+
+/// The same with persistent requests.
+class ByDatatypePersistent {
+ public:
+  explicit ByDatatypePersistent(std::shared_ptr<Sweep> sweep)
+      : sweep_(std::move(sweep)),
+        edge_(edge_type(*sweep_)),
+        requests_(*sweep_, 106, [&](std::int64_t plane, MPI_Request* request) {
+          MPI_Send_init(sweep_->edge(plane), 1, edge_.get(), sweep_->to(), 106, sweep_->team.comm, request);
+        }) {}
+  void run() {
+    MPI_Request* requests = requests_.of(sweep_->next());
+    MPI_Startall(2, requests);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  }
+
+ private:
+  std::shared_ptr<Sweep> sweep_;
+  OwnedType edge_;
+  Requests requests_;
 };
 
 Case make(const Team& team, std::int64_t n) {
@@ -155,7 +195,8 @@ Case make(const Team& team, std::int64_t n) {
   };
   out.whole.difference = [sweep](unsigned seed) { return difference(*sweep, seed); };
   out.methods = {planned(sweep), method_of<ByHand>("hand", sweep),
-                 method_of<ByHandPersistent>("hand, persistent", sweep), method_of<ByDatatype>("datatypes", sweep)};
+                 method_of<ByHandPersistent>("hand, persistent", sweep), method_of<ByDatatype>("datatypes", sweep),
+                 method_of<ByDatatypePersistent>("datatypes, persistent", sweep)};
   out.memory = sweep;
   return out;
 }
