@@ -106,7 +106,7 @@ std::string summary(const std::vector<Result>& results) {
       const auto found = standings.find({m, v});
       if (found == standings.end()) continue;
       const Standing& s = found->second;
-      out += fmt::format("  {} {:.2f} ({}, {}, {}, {})", v, std::exp(s.logarithms / s.cases), s.faster,
+      out += fmt::format("  {} {} ({}, {}, {}, {})", v, text_of_ratio(std::exp(s.logarithms / s.cases)), s.faster,
                          s.cases - s.faster - s.slower - s.unsure, s.slower, s.unsure);
     }
     out += "\n";

@@ -37,6 +37,9 @@ std::string text_of_us(double us);
 /// 64 B, 16 KiB, 1.5 MiB
 std::string text_of_bytes(std::size_t bytes);
 
+/// 1.23, 0.012
+std::string text_of_ratio(double ratio);
+
 /// What the columns of tables and the summary mean.
 std::string legend();
 

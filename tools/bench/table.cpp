@@ -20,7 +20,7 @@ std::string cells(const Result& r) {
   const double percent = us.median > 0 ? 100 * (us.p90 - us.p10) / us.median : 0;
   const std::string spread = percent < 1000 ? fmt::format("{:.0f}%", percent) : ">999%";
   const std::string marks = std::string(us.is_unsure() ? "~" : "") + (r.is_best_other ? "*" : "");
-  const std::string ratio = r.is_wrong ? "WRONG" : r.ratio > 0 ? fmt::format("{:.2f}", r.ratio) : "-";
+  const std::string ratio = r.is_wrong ? "WRONG" : r.ratio > 0 ? text_of_ratio(r.ratio) : "-";
   return fmt::format("{:>10}{:<2}{:>9} {:>6} {:>7}", text_of_us(us.median), marks, text_of_us(us.p10), spread, ratio);
 }
 
@@ -33,6 +33,8 @@ std::string text_of_us(double us) {
   const double value = ns < 1000 ? ns : ns < 1e6 ? ns / 1e3 : ns < 1e9 ? ns / 1e6 : ns / 1e9;
   return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit);
 }
+
+std::string text_of_ratio(double ratio) { return fmt::format("{:.{}f}", ratio, ratio < 0.1 ? 3 : 2); }
 
 std::string text_of_bytes(std::size_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
