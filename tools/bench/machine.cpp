@@ -58,6 +58,11 @@ std::size_t flush_bytes(const Team& world) {
 
 void choose_mpi_settings() { setenv(single_copy_setting, "none", 0); }
 
+bool is_single_copy_off() {
+  const char* mechanism = std::getenv(single_copy_setting);
+  return mechanism != nullptr && std::string(mechanism) == "none";
+}
+
 Json describe_machine() {
   utsname system{};
   uname(&system);

@@ -21,6 +21,9 @@ std::size_t flush_bytes(const Team& world);
 /// A setting made by the user stays.
 void choose_mpi_settings();
 
+/// Whether that setting is made, by us or by the user.
+bool is_single_copy_off();
+
 /// Processor, cores, caches, memory, system.
 Json describe_machine();
 /// The MPI library, and the settings made in the environment.

@@ -50,7 +50,8 @@ ParsedOptions parse_options(int argc, char** argv) {
   Options options;
   CLI::App app("Measures kplan beside what else a program could use.", "kplan-bench");
   app.require_subcommand(1);
-  add_command(app, options, "patterns", "exchanges between ranks: kplan and every alternative, under mpirun");
+  add_command(app, options, "patterns", "exchanges between ranks: kplan and every alternative, under mpirun")
+      ->add_flag("--rewrite", options.rewrites, "measure also runs before which each rank has written what it sends");
   add_command(app, options, "kernels", "packing, unpacking and reducing in one process, beside plain loops");
   add_command(app, options, "ladder", "latency and bandwidth by size for each path between two ranks");
   add_command(app, options, "setup",

@@ -12,6 +12,7 @@ struct Options {
   std::optional<double> seconds;  ///< for all that is measured together
   std::string only = ".*", methods = ".*";
   bool is_list = false;
+  bool rewrites = false;  ///< also measure runs before which each rank writes what it sends
   bool has_mpi_defaults = false;
   std::optional<double> flush_mib;
 

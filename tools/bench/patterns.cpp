@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "kplan/error.hpp"
+#include "tools/bench/cache_flush.hpp"
 #include "tools/bench/commands.hpp"
 #include "tools/bench/report.hpp"
 #include "tools/bench/workloads/workload.hpp"
@@ -66,6 +67,13 @@ std::vector<Candidate> prepared(const Team& team, const Options& options, const 
   return out;
 }
 
+/// A way to measure.
+struct Variant {
+  std::string name;
+  std::function<void()> before;  ///< each run; null: warm
+  double part;                   ///< it gets one part of so many of the time that is left
+};
+
 std::vector<Result> measure(const Team& team, const Options& options, const Workload& w, double seconds,
                             CacheFlush& flush, int& failures) {
   const Clock::time_point start = Clock::now();
@@ -83,14 +91,19 @@ std::vector<Result> measure(const Team& team, const Options& options, const Work
     say(team, fmt::format("  {}: WRONG, {}\n", candidate.name, mistake));
   }
   std::vector<Result> rows;
-  for (const char* variant : {"warm", "cold"}) {
-    const bool is_cold = std::string(variant) == "cold";
+  unsigned seed = 0;
+  const std::vector<Variant> variants{
+      {"warm", nullptr, 3}, {"rewritten", [&] { c.rewrite(++seed); }, 2}, {"cold", std::ref(flush), 1}};
+  const Json traffic{{"peers", largest(team, static_cast<std::size_t>(c.peers))},
+                     {"messages", largest(team, static_cast<std::size_t>(c.messages))}};
+  for (const Variant& v : variants) {
+    if (v.name == "rewritten" && !options.rewrites) continue;
     Limits limits;
-    limits.seconds = std::max(0.05, largest(team, seconds - seconds_since(start)) / (is_cold ? 1 : 3));
-    if (is_cold) limits.least_rounds = 11;
-    const std::vector<Measured> measured = sample(team, candidates, limits, is_cold ? &flush : nullptr);
+    limits.seconds = std::max(0.05, largest(team, seconds - seconds_since(start)) / v.part);
+    if (v.before) limits.least_rounds = 11;
+    const std::vector<Measured> measured = sample(team, candidates, limits, v.before);
     for (std::size_t k = 0; k < measured.size(); ++k)
-      rows.push_back({w.name, team.size, bytes, variant, candidates[k].name, measured[k], 0, false, Json::object()});
+      rows.push_back({w.name, team.size, bytes, v.name, candidates[k].name, measured[k], 0, false, traffic});
   }
   for (const Candidate& candidate : candidates) {
     const std::string mistake = check(candidate);
@@ -160,8 +173,11 @@ int patterns(const Team& world, const Options& options) {
   }
   say(world, fmt::format("{} workloads in {:.0f} s\n", tasks.size(), seconds_since(start)) + summary(results));
   if (failures > 0) say(world, fmt::format("{} methods failed or gave wrong results\n", failures));
-  write_files(world, options, results,
-              {{"warm", ratios_plot(results, "warm")}, {"cold", ratios_plot(results, "cold")}});
+  std::vector<std::pair<std::string, Plot>> plots;
+  for (const char* variant : {"warm", "cold", "rewritten"})
+    if (options.rewrites || variant != std::string("rewritten"))
+      plots.emplace_back(variant, ratios_plot(results, variant));
+  write_files(world, options, results, plots);
   return failures > 0 ? 1 : 0;
 }
 

@@ -22,6 +22,9 @@ void say_where(const Team& world, std::size_t flushed_bytes) {
                                 machine["cores"].get<long>(), mpi["library"].get<std::string>(), world.size);
   for (const auto& [name, value] : mpi["settings"].items())
     out += fmt::format("set: {}={}\n", name, value.get<std::string>());
+  if (is_single_copy_off())
+    out +=
+        "Open MPI does not copy from process to process (CMA), kplan may (KPLAN_FETCH_BYTES); --mpi-defaults: both\n";
   if (flushed_bytes > 0)
     out += fmt::format("cold: each rank reads {} before each sample\n", text_of_bytes(flushed_bytes));
   if (petsc_version().empty())

@@ -28,12 +28,12 @@ double timed(const Team& team, const Candidate& c, long count) {
   return 1e6 * seconds;
 }
 
-/// One run after the caches were emptied. A barrier would leave its own code and data in the caches, MPI's as it were,
-/// and let ranks go one after the other. So they agree on a moment before they empty the caches, and all begin then,
-/// where one clock serves them all.
-class ColdRuns {
+/// One run after something that is not timed. A barrier in between would leave its own code and data in caches that
+/// were emptied, MPI's as it were, and let ranks go one after the other. So they agree on a moment before, and all
+/// begin then, where one clock serves them all.
+class SingleRuns {
  public:
-  ColdRuns(const Team& team, CacheFlush& flush) : team_(team), flush_(flush) {
+  SingleRuns(const Team& team, const std::function<void()>& before) : team_(team), before_(before) {
     MPI_Comm machine = MPI_COMM_NULL;
     MPI_Comm_split_type(team.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
     int ranks = 0;
@@ -41,14 +41,14 @@ class ColdRuns {
     MPI_Comm_free(&machine);
     has_one_clock_ = ranks == team.size;
     const Clock::time_point start = Clock::now();
-    flush_();
+    before_();
     allowance_seconds_ = 1.1 * largest(team, seconds_since(start));
   }
 
   /// Microseconds on this rank.
   double operator()(const Candidate& c) {
     if (!has_one_clock_) {
-      flush_();
+      before_();
       return timed(team_, c, 1);
     }
     for (;;) {
@@ -58,7 +58,7 @@ class ColdRuns {
                        .count();
       static_assert(sizeof begin == sizeof(std::int64_t));
       MPI_Bcast(&begin, 1, MPI_INT64_T, 0, team_.comm);
-      flush_();
+      before_();
       const Clock::time_point start{Clock::duration(begin)};
       const bool is_late = Clock::now() > start;
       while (Clock::now() < start) continue;
@@ -72,7 +72,7 @@ class ColdRuns {
 
  private:
   const Team& team_;
-  CacheFlush& flush_;
+  const std::function<void()>& before_;
   bool has_one_clock_ = false;
   double allowance_seconds_ = 0;
 };
@@ -103,23 +103,23 @@ bool wants_more(const std::vector<std::vector<double>>& samples, const Limits& l
 }  // namespace
 
 std::vector<Measured> sample(const Team& team, const std::vector<Candidate>& candidates, const Limits& limits,
-                             CacheFlush* flush) {
+                             const std::function<void()>& before) {
   if (candidates.empty()) return {};
   const Clock::time_point start = Clock::now();
   std::vector<long> batches;
-  for (const Candidate& c : candidates) batches.push_back(flush ? 1 : calibrated(team, c, limits.batch_us));
+  for (const Candidate& c : candidates) batches.push_back(before ? 1 : calibrated(team, c, limits.batch_us));
   std::vector<std::size_t> order(candidates.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::mt19937 random(20090701);
-  std::optional<ColdRuns> cold;
-  if (flush) cold.emplace(team, *flush);
+  std::optional<SingleRuns> single;
+  if (before) single.emplace(team, before);
   std::vector<double> mine(candidates.size()), slowest(candidates.size());
   std::vector<std::vector<double>> samples(candidates.size());
   do {
     std::shuffle(order.begin(), order.end(), random);
     for (const std::size_t k : order) {
-      if (cold) {
-        mine[k] = (*cold)(candidates[k]);
+      if (single) {
+        mine[k] = (*single)(candidates[k]);
         continue;
       }
       for (long w = 0; w < 1 + batches[k] / 10; ++w) candidates[k].run();

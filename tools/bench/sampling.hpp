@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "tools/bench/cache_flush.hpp"
 #include "tools/bench/statistics.hpp"
 #include "tools/bench/team.hpp"
 
@@ -21,7 +20,7 @@ struct Limits {
   double seconds = 1;       ///< for all candidates together, calibration included
   double steady_at = 0.02;  ///< stop when every median is as sure as that (Summary::uncertainty)
   int least_rounds = 7;     ///< of each candidate, also when they take longer
-  double batch_us = 250;    ///< runs are timed together until a batch takes that long; cold ones one by one
+  double batch_us = 250;    ///< runs are timed together until a batch takes that long; after `before` one by one
 };
 
 struct Measured {
@@ -31,9 +30,9 @@ struct Measured {
 };
 
 /// Collective. Measures all candidates; a sample is a batch of runs between two readings of the clock after a barrier,
-/// as the slowest rank saw it. `flush` null: warm, each batch after some runs that are not timed; else one run after
-/// the caches were emptied, which ranks of one machine begin by the clock.
+/// as the slowest rank saw it. `before` null: warm, each batch after some runs that are not timed; else one run after
+/// each rank has called it, such as to empty the caches, which ranks of one machine begin by the clock.
 std::vector<Measured> sample(const Team& team, const std::vector<Candidate>& candidates, const Limits& limits,
-                             CacheFlush* flush);
+                             const std::function<void()>& before);
 
 }  // namespace kplan::bench

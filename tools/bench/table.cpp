@@ -55,7 +55,10 @@ std::string legend() {
 std::string table(const std::vector<Result>& rows) {
   if (rows.empty()) return "";
   const std::vector<std::string> variants = distinct(rows, &Result::variant), methods = distinct(rows, &Result::method);
-  std::string out = fmt::format("{}  {} ranks, {}\n", rows[0].workload, rows[0].ranks, text_of_bytes(rows[0].bytes));
+  std::string out = fmt::format("{}  {} ranks, {}", rows[0].workload, rows[0].ranks, text_of_bytes(rows[0].bytes));
+  if (const Json& more = rows[0].more; more.contains("messages"))
+    out += fmt::format(" from each; messages: {}, peers: {}", more["messages"].get<int>(), more["peers"].get<int>());
+  out += "\n";
   out += fmt::format("  {:<34}", "");
   for (const std::string& v : variants) out += fmt::format("{:>10}  {:>9} {:>6} {:>7}", v, "p10", "spread", "x kplan");
   out += "\n";

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "tools/bench/aligned_memory.hpp"
+#include "tools/bench/cache_flush.hpp"
 #include "tools/bench/commands.hpp"
 #include "tools/bench/exchange/packer.hpp"
 #include "tools/bench/exchange/region_type.hpp"
@@ -192,7 +193,8 @@ std::vector<Result> measure(const Team& self, const Options& options, const std:
   for (const bool is_cold : {false, true}) {
     Limits limits;
     limits.seconds = seconds / 2;
-    const std::vector<Measured> measured = sample(self, candidates, limits, is_cold ? &flush : nullptr);
+    const std::vector<Measured> measured =
+        sample(self, candidates, limits, is_cold ? std::function<void()>(std::ref(flush)) : nullptr);
     for (std::size_t k = 0; k < candidates.size(); ++k) {
       rows.push_back(
           {name, 1, bytes, is_cold ? "cold" : "warm", candidates[k].name, measured[k], 0, false, Json::object()});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "tools/bench/cache_flush.hpp"
 #include "tools/bench/commands.hpp"
 #include "tools/bench/ladder/paths.hpp"
 #include "tools/bench/report.hpp"
@@ -62,7 +63,8 @@ std::vector<Result> measure(const Team& pair, const std::vector<Route>& routes, 
     for (const Path& p : paths) candidates.push_back({p.name, variant == "both-ways" ? p.both_ways : p.echo});
     Limits limits;
     limits.seconds = seconds / static_cast<double>(variants.size());
-    const std::vector<Measured> measured = sample(pair, candidates, limits, variant == "cold" ? &flush : nullptr);
+    const std::vector<Measured> measured =
+        sample(pair, candidates, limits, variant == "cold" ? std::function<void()>(std::ref(flush)) : nullptr);
     for (std::size_t k = 0; k < paths.size(); ++k) {
       rows.push_back({"ladder", 2, bytes, variant, paths[k].name, measured[k], 0, false, Json::object()});
       if (variant == "both-ways") continue;

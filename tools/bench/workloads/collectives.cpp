@@ -2,6 +2,8 @@
 // to both, an all-reduce, an allgatherv of parts of different sizes. 8 B, 4 KiB, 1 MiB.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/bench/aligned_memory.hpp"
 #include "tools/bench/methods/hand_collectives.hpp"
 #include "tools/bench/workloads/workload.hpp"
@@ -16,16 +18,6 @@ struct Memory {
 
 double given(int rank, std::size_t k, unsigned seed) {
   return static_cast<double>((static_cast<std::size_t>(rank) * 37 + k * 11 + seed * 5) % 1000);
-}
-
-/// Fills x with given(), the results with -1.
-std::function<void(unsigned)> filling(std::shared_ptr<Memory> m, const Team& team) {
-  return [m, team](unsigned seed) {
-    const auto x = m->x.as<double>();
-    for (std::size_t k = 0; k < x.size(); ++k) x[k] = given(team.rank, k, seed);
-    for (const AlignedMemory* result : {&m->first, &m->last})
-      for (double& value : result->as<double>()) value = -1;
-  };
 }
 
 std::string compared(const char* what, std::span<double> values, const std::function<double(std::size_t)>& expected) {
@@ -64,7 +56,15 @@ Made begun(const Team& team, std::size_t n) {
   made.memory = std::make_shared<Memory>(Memory{AlignedMemory(8 * n), AlignedMemory(8 * n), AlignedMemory(8 * n)});
   made.out.bytes = 8 * n;
   made.out.memory = made.memory;
-  made.out.whole.fill = filling(made.memory, team);
+  made.out.peers = made.out.messages = team.size - 1;
+  made.out.rewrite = [m = made.memory, rank = team.rank](unsigned seed) {
+    const auto x = m->x.as<double>();
+    for (std::size_t k = 0; k < x.size(); ++k) x[k] = given(rank, k, seed);
+  };
+  made.out.whole.fill = [m = made.memory, rewrite = made.out.rewrite](unsigned seed) {
+    rewrite(seed);
+    for (const AlignedMemory* result : {&m->first, &m->last}) std::ranges::fill(result->as<double>(), -1.0);
+  };
   return made;
 }
 

@@ -103,14 +103,18 @@ Case make(const Team& team, std::int64_t longest) {
   for (std::size_t turn = 0; turn < turns; ++turn) {
     mail->exchanges.push_back(letters_of(team.rank, team.size, turn, longest));
     const auto& counts = mail->exchanges.back().counts;
+    out.peers = out.messages = std::max(out.peers, static_cast<int>(counts.size()));
     out.bytes = std::max(out.bytes, 8 * static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), 0)));
   }
   out.turns = static_cast<int>(turns);
-  out.whole.fill = [mail](unsigned seed) {
-    mail->turn = seed;
+  out.rewrite = [mail](unsigned seed) {
     const auto outbox = mail->outbox.as<double>();
     for (std::size_t k = 0; k < outbox.size(); ++k)
       outbox[k] = sent(mail->team.rank, static_cast<std::int64_t>(k), seed);
+  };
+  out.whole.fill = [mail, rewrite = out.rewrite](unsigned seed) {
+    mail->turn = seed;
+    rewrite(seed);
     std::ranges::fill(mail->inbox.as<double>(), -1.0);
     std::ranges::fill(mail->received.as<std::int32_t>(), -1);
   };

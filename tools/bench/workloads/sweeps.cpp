@@ -22,7 +22,7 @@ struct Sweep {
 
   std::int64_t next() { return static_cast<std::int64_t>(turn++ % planes); }
   std::int64_t edge_elements() const { return n * variables; }
-  const double* edge(std::int64_t plane) const { return u.as<double>().data() + ((plane * n) * n + n - 1) * variables; }
+  double* edge(std::int64_t plane) const { return u.as<double>().data() + ((plane * n) * n + n - 1) * variables; }
   double* ghosts(std::int64_t plane) const { return ghost.as<double>().data() + plane * n * variables; }
   void pack(std::int64_t plane, std::span<double> message) const {
     const double* from = edge(plane);
@@ -186,12 +186,20 @@ Case make(const Team& team, std::int64_t n) {
       Sweep{team, n, AlignedMemory(planes * static_cast<std::size_t>(n) * edge), AlignedMemory(planes * edge)});
   Case out;
   out.bytes = edge;
+  out.peers = out.messages = 1;
   out.turns = planes;
   out.whole.fill = [sweep](unsigned seed) {
     sweep->turn = seed;
     const auto u = sweep->u.as<double>();
     for (std::size_t k = 0; k < u.size(); ++k) u[k] = value(sweep->team.rank, k, seed);
     for (double& ghost : sweep->ghost.as<double>()) ghost = -1;
+  };
+  out.rewrite = [sweep](unsigned seed) {
+    for (std::int64_t plane = 0; plane < planes; ++plane) {
+      double* row = sweep->edge(plane);
+      for (std::int64_t j = 0; j < sweep->n; ++j, row += sweep->n * variables)
+        std::fill_n(row, variables, value(sweep->team.rank, static_cast<std::size_t>(j), seed));
+    }
   };
   out.whole.difference = [sweep](unsigned seed) { return difference(*sweep, seed); };
   out.methods = {planned(sweep), method_of<ByHand>("hand", sweep),

@@ -14,6 +14,8 @@ Case case_of(Exchange exchange, Planned planned, int block) {
   out.exchange = std::make_shared<const Exchange>(std::move(exchange));
   out.planned = std::make_shared<const Planned>(std::move(planned));
   out.bytes = out.exchange->bytes_sent();
+  out.peers = static_cast<int>(fused(*out.exchange).sends.size());
+  out.messages = static_cast<int>(out.exchange->sends.size());
   out.whole.fill = [e = out.exchange](unsigned seed) { fill(*e, seed); };
   const auto numbers = [ e = out.exchange, made = std::make_shared<std::optional<MovedNumbers>>() ]() -> auto& {
     if (!*made) made->emplace(e);  // when they are asked for, as some commands do not
@@ -29,6 +31,7 @@ Case case_of(Exchange exchange, Planned planned, int block) {
     numbers().fill_sent(seed);
     numbers().fill_places(seed);
   };
+  out.rewrite = [numbers](unsigned seed) { numbers().fill_sent(seed); };
   out.moved.difference = [numbers](unsigned seed) { return numbers().difference(seed); };
   const Bindings bindings = bindings_of(*out.exchange, out.planned->names);
   for (const Lending lending : {Lending::off, Lending::if_written_often, Lending::if_written_seldom})

@@ -21,11 +21,13 @@ struct Contents {
 
 /// A workload made on the ranks of a team.
 struct Case {
-  std::size_t bytes = 0;        ///< that this rank sends to others
-  Contents whole;               ///< all memory, so that stray writes are seen
-  Contents moved;               ///< what takes part only, of which many can follow each other; null: `whole` is small
-  int turns = 1;                ///< after so many runs patterns come again
-  std::vector<Method> methods;  ///< kplan first
+  std::size_t bytes = 0;  ///< that this rank sends to others
+  Contents whole;         ///< all memory, so that stray writes are seen
+  Contents moved;         ///< what takes part only, of which many can follow each other; null: `whole` is small
+  std::function<void(unsigned seed)> rewrite;  ///< writes what this rank sends, and nothing else
+  int peers = 0, messages = 0;                 ///< that this rank sends to others, before any are fused
+  int turns = 1;                               ///< after so many runs patterns come again
+  std::vector<Method> methods;                 ///< kplan first
   std::shared_ptr<void> memory;
   /// Of patterns that stay; null for others.
   std::shared_ptr<const Exchange> exchange;
