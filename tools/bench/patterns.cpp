@@ -22,7 +22,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// Checks the methods of one case.
 class Check {
  public:
-  /// `seconds`: what the many runs of one check may take, where they are not at their least.
+  /// `seconds`, the same on all ranks: what the many runs of one check may take, where they are not at their least.
   Check(const Team& team, const Case& c, double seconds)
       : team_(team), whole_(c.whole), moved_(c.moved.fill ? c.moved : c.whole), turns_(c.turns), seconds_(seconds) {}
 
@@ -80,7 +80,7 @@ std::vector<Result> measure(const Team& team, const Options& options, const Work
   const Case c = w.make(team);
   const std::size_t bytes = largest(team, c.bytes);
   std::vector<Candidate> candidates;
-  Check check(team, c, seconds / 200);
+  Check check(team, c, largest(team, seconds) / 200);
   for (Candidate& candidate : prepared(team, options, c, failures)) {
     const std::string mistake = check(candidate);
     if (mistake.empty()) {
