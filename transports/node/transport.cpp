@@ -5,6 +5,7 @@
 #include "transports/node/transport.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <exception>
 #include <map>
 
@@ -204,6 +205,7 @@ Room NodeTransport::make_rings(std::span<const ChannelSpec> specs, std::span<std
 std::unique_ptr<Channel> NodeTransport::find_ring(const ChannelSpec& spec, const Offer& offer, Room& room) {
   if (!room.owner) room = rings_.find(spec.peer, offer.room);
   const auto ring = std::ranges::find(offer.rings, spec.id, &RingCard::id);
+  assert(ring != offer.rings.end());  // match() has found its sending end
   return receiving_end({{room.owner, room.data + ring->offset}, ring->place}, spec, allocations_);
 }
 
