@@ -124,38 +124,6 @@ Problem problem_of(std::span<const End> ends, int ranks, Reach reach) {
 
 }  // namespace
 
-std::vector<Announcement> tell(Transport& transport, std::span<const Announcement> announcements,
-                               Clock::time_point deadline) {
-  constexpr int most_that_hear_all = 32;
-  std::vector<Announcement> out;
-  if (transport.size() <= most_that_hear_all) {
-    std::string mine;
-    for (const Announcement& announcement : announcements) {
-      append(mine, announcement.rank);
-      append(mine, announcement.bytes.size());
-      mine += announcement.bytes;
-    }
-    const std::vector<std::string> all = transport.allgather(mine, deadline);
-    for (int from = 0; from < transport.size(); ++from)
-      for (std::string_view in = all[static_cast<std::size_t>(from)]; !in.empty();) {
-        const int to = take<int>(in);
-        const auto bytes = take<std::size_t>(in);
-        if (to == transport.rank()) out.push_back({from, std::string(in.substr(0, bytes))});
-        in.remove_prefix(bytes);
-      }
-    return out;
-  }
-  std::vector<OutgoingLetter> letters;
-  for (const Announcement& announcement : announcements)
-    letters.push_back({announcement.rank, std::as_bytes(std::span(announcement.bytes))});
-  const std::unique_ptr<SparseExchange> exchange = transport.open_exchange(deadline, Use::set_up);
-  exchange->begin(letters);
-  complete(transport, *exchange, deadline, "opening channels");
-  for (const ReceivedLetter& letter : exchange->received())
-    out.push_back({letter.from, {reinterpret_cast<const char*>(letter.bytes.data()), letter.bytes.size()}});
-  return out;
-}
-
 std::vector<Announcement> announcements_of(std::span<const ChannelSpec> specs, int own_rank, int ranks) {
   std::map<int, std::string> by_peer;
   for (const End& end : own_ends(specs, own_rank))

@@ -6,23 +6,12 @@
 #include <compare>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "kplan/transport.hpp"
+#include "transports/announcement.hpp"
 
 namespace kplan::transport {
-
-/// What one rank tells another, which does not know of it: to that rank, or from it.
-struct Announcement {
-  int rank = 0;
-  std::string bytes;
-};
-
-/// Collective: gives every announcement to its rank. Returns those for this one, by ascending sender. All are
-/// all-gathered where ranks are few, else they go by a sparse exchange. Errors: TransportError.
-std::vector<Announcement> tell(Transport& transport, std::span<const Announcement> announcements,
-                               Clock::time_point deadline);
 
 /// Which channel an end belongs to, and which of its ends it is.
 struct EndName {

@@ -6,8 +6,7 @@ namespace kplan::transport::node_path {
 
 std::string encode(const Offer& offer) {
   std::string out;
-  append(out, offer.ends.size());
-  out += offer.ends;
+  append_sized(out, offer.ends);
   append(out, offer.has_room);
   append(out, offer.room);
   for (const RingCard& ring : offer.rings) append(out, ring);
@@ -16,9 +15,7 @@ std::string encode(const Offer& offer) {
 
 Offer decode_offer(std::string_view in) {
   Offer out;
-  const auto size = take<std::size_t>(in);
-  out.ends = in.substr(0, size);
-  in.remove_prefix(size);
+  out.ends = take_sized(in);
   out.has_room = take<bool>(in);
   out.room = take<RoomCard>(in);
   while (!in.empty()) out.rings.push_back(take<RingCard>(in));
