@@ -1,20 +1,27 @@
 // How it works: each rank's part is a JSON text (small, self-describing), exchanged by the transport's all-gather.
-// Every rank reads the parts in rank order and comes to the same verdict.
-#include "engine/agreement.hpp"
-
+// Every rank reads the parts in rank order and comes to the same verdict. What the ends of messages have found goes
+// from each sender to its receiver only, which compares; what does not fit there is in the receiver's part.
 #include <fmt/format.h>
 
+#include <compare>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 
+#include "engine/agreement.hpp"
 #include "engine/failure.hpp"
 #include "engine/schedule/ends.hpp"
 #include "plans/hash.hpp"
+#include "transports/announcement.hpp"
+#include "transports/bytes.hpp"
 
 namespace kplan {
 namespace {
 
 using Json = nlohmann::json;
+using transport::append;
+using transport::take;
 
 /// By rank; ranks that say the same share one.
 using Parts = std::vector<std::shared_ptr<const Json>>;
@@ -70,6 +77,58 @@ void note_taken_whole(Schedule& schedule, const Parts& parts) {
   }
 }
 
+/// A message whose ends have not found the same.
+struct Mismatch {
+  int statement = 0;
+  std::int64_t sender = 0, receiver = 0, sent = 0, expected = 0;
+  auto operator<=>(const Mismatch&) const = default;
+};
+
+/// Collective: senders tell receivers of messages whose ends may differ. Returns the first that differs among those to
+/// this rank. Cost: one letter to each receiver.
+std::optional<Mismatch> compare_ends(transport::Transport& transport, const Schedule* schedule,
+                                     transport::Clock::time_point deadline) {
+  struct Found {
+    std::int64_t element_count = 0;
+    std::uint64_t digest = 0;
+    bool operator==(const Found&) const = default;
+  };
+  struct Ends {
+    Found sent, expected;  // nothing where an end does not know of the message
+  };
+  std::map<int, std::string> letters;
+  std::map<std::pair<int, std::int64_t>, Ends> ends;  // by statement and sender
+  if (schedule)
+    for (const StatementSchedule& s : schedule->statements) {
+      if (!s.compares_ends) continue;
+      for (const Message& m : s.sends) {
+        std::string& letter = letters[static_cast<int>(s.world_rank_of(m.peer))];
+        append(letter, s.statement);
+        append(letter, Found{m.element_count, m.digest});
+      }
+      for (const Message& m : s.receives)
+        ends[{s.statement, s.world_rank_of(m.peer)}].expected = {m.element_count, m.digest};
+    }
+  std::vector<transport::Announcement> announcements;
+  for (auto& [receiver, letter] : letters) announcements.push_back({receiver, std::move(letter)});
+  for (const transport::Announcement& told : tell(transport, announcements, deadline, "comparing the ends of messages"))
+    for (std::string_view in = told.bytes; !in.empty();) {
+      const int statement = take<int>(in);
+      ends[{statement, told.rank}].sent = take<Found>(in);
+    }
+  for (const auto& [message, e] : ends)
+    if (e.sent != e.expected)
+      return Mismatch{message.first, message.second, transport.rank(), e.sent.element_count, e.expected.element_count};
+  return {};
+}
+
+/// Whether messages of some statement are to be compared when the plan is compiled. The same on every rank.
+bool has_ends_to_compare(const PlanModel& plan) {
+  return std::ranges::any_of(plan.statements, [&](const Statement& s) {
+    return may_ends_differ(plan, s) && !infer_knowledge(plan, s).is_varying;
+  });
+}
+
 }  // namespace
 
 std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_digest) {
@@ -123,22 +182,18 @@ void agree_on_messages(transport::Transport& transport, Schedule* schedule, cons
                        const std::vector<TakenWhole>& whole, const std::exception_ptr& failure,
                        transport::Clock::time_point deadline) {
   Json mine = part_of(whole, failure);
-  mine["messages"] = mine["forms"] = Json::array();
+  mine["forms"] = Json::array();
   if (schedule && !failure)
     for (const StatementSchedule& s : schedule->statements) {
       CollectiveCandidates c = collective_candidates(s);
       if (c.kinds != 0) choose(s, c);
       mine["forms"].push_back({c.kinds, c.sender, c.receiver, c.wants_native, c.wants_two_steps});
     }
-  if (schedule && !failure)
-    for (const StatementSchedule& s : schedule->statements) {
-      if (!s.compares_ends) continue;
-      for (const bool sends : {true, false})
-        for (const Message& m : sends ? s.sends : s.receives)
-          mine["messages"].push_back({s.statement, sends ? schedule->rank : s.world_rank_of(m.peer),
-                                      sends ? s.world_rank_of(m.peer) : schedule->rank, sends, m.element_count,
-                                      m.digest});
-    }
+  if (has_ends_to_compare(plan)) {
+    if (const auto mismatch = compare_ends(transport, schedule, deadline))
+      mine["mismatch"] = {mismatch->statement, mismatch->sender, mismatch->receiver, mismatch->sent,
+                          mismatch->expected};
+  }
   const bool has_phases = schedule && !failure && schedule->statements.size() > 1;
   if (has_phases) mine["phases"] = schedule->phases;
   const Parts parts = exchange(transport, mine, deadline);
@@ -151,22 +206,17 @@ void agree_on_messages(transport::Transport& transport, Schedule* schedule, cons
     note_forms(*schedule, parts);
     note_taken_whole(*schedule, parts);
   }
-  struct Ends {
-    std::int64_t sent = 0, received = 0;
-    std::uint64_t sent_digest = 0, received_digest = 0;
-  };
-  std::map<std::tuple<int, std::int64_t, std::int64_t>, Ends> ends;
-  for (const auto& part : parts)
-    for (const Json& m : part->at("messages")) {
-      Ends& e = ends[{m[0].get<int>(), m[1].get<std::int64_t>(), m[2].get<std::int64_t>()}];
-      (m[3].get<bool>() ? e.sent : e.received) = m[4].get<std::int64_t>();
-      (m[3].get<bool>() ? e.sent_digest : e.received_digest) = m[5].get<std::uint64_t>();
-    }
-  for (const auto& [key, e] : ends) {
-    const auto& [number, sender, receiver] = key;
-    if (e.sent == e.received && e.sent_digest == e.received_digest) continue;
-    throw ends_differ(plan, plan.statements[static_cast<std::size_t>(number)], sender, receiver, e.sent, e.received);
+  std::optional<Mismatch> first;
+  for (const auto& part : parts) {
+    if (!part->contains("mismatch")) continue;
+    const Json& m = part->at("mismatch");
+    const Mismatch theirs{m[0].get<int>(), m[1].get<std::int64_t>(), m[2].get<std::int64_t>(), m[3].get<std::int64_t>(),
+                          m[4].get<std::int64_t>()};
+    if (!first || theirs < *first) first = theirs;
   }
+  if (first)
+    throw ends_differ(plan, plan.statements[static_cast<std::size_t>(first->statement)], first->sender, first->receiver,
+                      first->sent, first->expected);
 }
 
 void agree_on_kernels(transport::Transport& transport, Schedule* schedule, const std::vector<TakenWhole>& whole,
