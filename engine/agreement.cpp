@@ -1,15 +1,15 @@
-// How it works: each rank's part is a JSON text (small, self-describing), exchanged by the transport's all-gather.
-// Every rank reads the parts in rank order and comes to the same verdict. What the ends of messages have found goes
-// from each sender to its receiver only, which compares; what does not fit there is in the receiver's part.
+// How it works: each rank's part is a row of bytes, exchanged by the transport's all-gather. Every rank reads the parts
+// in rank order and comes to the same verdict. What the ends of messages have found goes from each sender to its
+// receiver only, which compares; what does not fit there is in the receiver's part.
+#include "engine/agreement.hpp"
+
 #include <fmt/format.h>
 
 #include <compare>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
-#include "engine/agreement.hpp"
 #include "engine/failure.hpp"
 #include "engine/schedule/ends.hpp"
 #include "plans/hash.hpp"
@@ -19,61 +19,42 @@
 namespace kplan {
 namespace {
 
-using Json = nlohmann::json;
 using transport::append;
+using transport::append_sized;
 using transport::take;
+using transport::take_sized;
 
-/// By rank; ranks that say the same share one.
-using Parts = std::vector<std::shared_ptr<const Json>>;
+/// What all ranks say, by rank.
+struct Parts {
+  std::vector<std::string> texts;
+  std::vector<std::string_view> unread;  ///< of each, what is still to be taken
+};
 
-Parts exchange(transport::Transport& transport, const Json& mine, transport::Clock::time_point deadline) {
-  const std::vector<std::string> texts =
-      transport.allgather(mine.dump(-1, ' ', false, Json::error_handler_t::replace), deadline);
-  Parts out;
-  for (std::size_t rank = 0; rank < texts.size(); ++rank)
-    out.push_back(rank > 0 && texts[rank] == texts[rank - 1] ? out.back()
-                                                             : std::make_shared<const Json>(Json::parse(texts[rank])));
+/// Collective: throws the first failure, this rank's own before others.
+Parts exchange(transport::Transport& transport, std::string_view mine, const std::exception_ptr& failure,
+               transport::Clock::time_point deadline) {
+  std::string part;
+  append_sized(part, encode_failure(failure));
+  part += mine;
+  Parts out{transport.allgather(part, deadline), {}};
+  out.unread.assign(out.texts.begin(), out.texts.end());
+  if (failure) std::rethrow_exception(failure);
+  for (std::size_t rank = 0; rank < out.unread.size(); ++rank)
+    if (const auto theirs = decode_failure(take_sized(out.unread[rank]), static_cast<std::int64_t>(rank)))
+      std::rethrow_exception(theirs);
   return out;
 }
 
-void throw_first_failure(const Parts& parts, const std::exception_ptr& mine) {
-  if (mine) std::rethrow_exception(mine);
-  for (std::size_t rank = 0; rank < parts.size(); ++rank)
-    if (const auto failure = decode_failure(parts[rank]->at("failure").get<std::string>(), static_cast<int>(rank)))
-      std::rethrow_exception(failure);
-}
-
-/// Which statements are collective operations, from what each rank takes them for.
-void note_forms(Schedule& schedule, const Parts& parts) {
-  for (std::size_t k = 0; k < schedule.statements.size(); ++k) {
-    std::vector<CollectiveCandidates> ranks;
-    for (const auto& part : parts) {
-      const Json& c = part->at("forms").at(k);
-      ranks.push_back({c[0].get<std::uint32_t>(), c[1].get<std::int64_t>(), c[2].get<std::int64_t>(), c[3].get<bool>(),
-                       schedule.has_common_phases && c[4].get<bool>()});
-    }
-    schedule.statements[k].collective = agreed_form(ranks);
-  }
-}
-
-/// What a rank tells of its kernels.
-Json part_of(const std::vector<TakenWhole>& whole, const std::exception_ptr& failure) {
-  Json out{{"failure", encode_failure(failure)}};
-  for (const TakenWhole& w : whole) out["whole"].push_back({w.statement, w.sender});
-  return out;
-}
-
-/// Which messages their receivers take whole.
-void note_taken_whole(Schedule& schedule, const Parts& parts) {
-  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    if (!parts[rank]->contains("whole")) continue;
-    for (const Json& w : parts[rank]->at("whole")) {
-      StatementSchedule& s = schedule.statements[w[0].get<std::size_t>()];
-      s.is_taken_whole_by_some = true;
-      if (w[1].get<std::int64_t>() != schedule.rank) continue;
-      for (Message& m : s.sends)
-        if (std::cmp_equal(s.world_rank_of(m.peer), rank)) m.is_taken_whole = true;
-    }
+/// Throws where one of a rank's facts is not what it is on rank 0.
+void compare_facts(std::string_view of_first, std::string_view of_other, std::size_t rank) {
+  for (bool is_plan = true; !of_first.empty() && !of_other.empty(); is_plan = false) {
+    const std::string_view what = take_sized(of_first), a = take_sized(of_first);
+    const std::string_view other_what = take_sized(of_other), b = take_sized(of_other);
+    if (what == other_what && a == b) continue;
+    if (is_plan)
+      throw PlanError("KP-A001",
+                      fmt::format("the ranks compile different plans: {} on rank 0, {} on rank {}", a, b, rank));
+    throw PlanError("KP-A002", fmt::format("{} differs between ranks: {} on rank 0, {} on rank {}", what, a, b, rank));
   }
 }
 
@@ -129,6 +110,40 @@ bool has_ends_to_compare(const PlanModel& plan) {
   });
 }
 
+std::string bytes_of(const std::vector<std::vector<int>>& phases) {
+  std::string out;
+  for (const auto& phase : phases) {
+    append(out, phase.size());
+    for (const int statement : phase) append(out, statement);
+  }
+  return out;
+}
+
+/// Which statements are collective operations, from what each rank takes them for.
+void note_forms(Schedule& schedule, Parts& parts) {
+  for (StatementSchedule& s : schedule.statements) {
+    std::vector<CollectiveCandidates> ranks;
+    for (std::string_view& part : parts.unread) {
+      ranks.push_back(take<CollectiveCandidates>(part));
+      ranks.back().wants_two_steps = ranks.back().wants_two_steps && schedule.has_common_phases;
+    }
+    s.collective = agreed_form(ranks);
+  }
+}
+
+/// Which messages their receivers take whole: the rest of the parts.
+void note_taken_whole(Schedule& schedule, Parts& parts) {
+  for (std::size_t rank = 0; rank < parts.unread.size(); ++rank)
+    while (!parts.unread[rank].empty()) {
+      const auto whole = take<TakenWhole>(parts.unread[rank]);
+      StatementSchedule& s = schedule.statements[static_cast<std::size_t>(whole.statement)];
+      s.is_taken_whole_by_some = true;
+      if (whole.sender != schedule.rank) continue;
+      for (Message& m : s.sends)
+        if (std::cmp_equal(s.world_rank_of(m.peer), rank)) m.is_taken_whole = true;
+    }
+}
+
 }  // namespace
 
 std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_digest) {
@@ -150,29 +165,22 @@ std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_
 std::vector<std::vector<Place>> agree(transport::Transport& transport, const std::vector<Fact>& facts,
                                       const std::vector<Place>& places, const std::exception_ptr& failure,
                                       transport::Clock::time_point deadline) {
-  Json mine{{"failure", encode_failure(failure)}, {"facts", Json::array()}, {"places", Json::array()}};
-  for (const Fact& f : facts) mine["facts"].push_back({f.what, f.value});
-  for (const Place& p : places) mine["places"].push_back({p.color, p.key});
-  const Parts parts = exchange(transport, mine, deadline);
-  throw_first_failure(parts, failure);
-  const Json& first = parts[0]->at("facts");
-  for (std::size_t rank = 1; rank < parts.size(); ++rank) {
-    if (parts[rank] == parts[0]) continue;
-    const Json& other = parts[rank]->at("facts");
-    for (std::size_t k = 0; k < std::min(first.size(), other.size()); ++k) {
-      if (first[k] == other[k]) continue;
-      const std::string what = first[k][0], a = first[k][1], b = other[k][1];
-      if (k == 0)
-        throw PlanError("KP-A001",
-                        fmt::format("the ranks compile different plans: {} on rank 0, {} on rank {}", a, b, rank));
-      throw PlanError("KP-A002",
-                      fmt::format("{} differs between ranks: {} on rank 0, {} on rank {}", what, a, b, rank));
-    }
+  std::string stated, mine;
+  for (const Fact& f : facts) {
+    append_sized(stated, f.what);
+    append_sized(stated, f.value);
   }
-  std::vector<std::vector<Place>> out;
-  for (const auto& part : parts) {
-    out.emplace_back();
-    for (const Json& p : part->at("places")) out.back().push_back({p[0].get<std::int64_t>(), p[1].get<std::int64_t>()});
+  append_sized(mine, stated);
+  for (const Place& p : places) append(mine, p);
+  Parts parts = exchange(transport, mine, failure, deadline);
+  std::vector<std::vector<Place>> out(parts.unread.size());
+  std::string_view of_first;
+  for (std::size_t rank = 0; rank < out.size(); ++rank) {
+    std::string_view& part = parts.unread[rank];
+    const std::string_view theirs = take_sized(part);
+    if (rank == 0) of_first = theirs;
+    if (theirs != of_first) compare_facts(of_first, theirs, rank);
+    while (!part.empty()) out[rank].push_back(take<Place>(part));
   }
   return out;
 }
@@ -181,49 +189,44 @@ void agree_on_messages(transport::Transport& transport, Schedule* schedule, cons
                        const std::function<void(const StatementSchedule&, CollectiveCandidates&)>& choose,
                        const std::vector<TakenWhole>& whole, const std::exception_ptr& failure,
                        transport::Clock::time_point deadline) {
-  Json mine = part_of(whole, failure);
-  mine["forms"] = Json::array();
-  if (schedule && !failure)
+  std::optional<Mismatch> mismatch;
+  if (has_ends_to_compare(plan)) mismatch = compare_ends(transport, schedule, deadline);
+  std::string mine;
+  append(mine, mismatch.has_value());
+  if (mismatch) append(mine, *mismatch);
+  std::string phases;
+  if (schedule) {
+    phases = bytes_of(schedule->phases);
+    append_sized(mine, phases);
     for (const StatementSchedule& s : schedule->statements) {
       CollectiveCandidates c = collective_candidates(s);
       if (c.kinds != 0) choose(s, c);
-      mine["forms"].push_back({c.kinds, c.sender, c.receiver, c.wants_native, c.wants_two_steps});
+      append(mine, c);
     }
-  if (has_ends_to_compare(plan)) {
-    if (const auto mismatch = compare_ends(transport, schedule, deadline))
-      mine["mismatch"] = {mismatch->statement, mismatch->sender, mismatch->receiver, mismatch->sent,
-                          mismatch->expected};
+    for (const TakenWhole& w : whole) append(mine, w);
   }
-  const bool has_phases = schedule && !failure && schedule->statements.size() > 1;
-  if (has_phases) mine["phases"] = schedule->phases;
-  const Parts parts = exchange(transport, mine, deadline);
-  throw_first_failure(parts, failure);
-  if (schedule) {
-    // A plan of one statement has one phase.
-    schedule->has_common_phases = !has_phases || std::ranges::all_of(parts, [&](const auto& part) {
-      return part->at("phases") == mine["phases"];
-    });
-    note_forms(*schedule, parts);
-    note_taken_whole(*schedule, parts);
+  Parts parts = exchange(transport, mine, failure, deadline);
+  for (std::string_view& part : parts.unread) {
+    if (!take<bool>(part)) continue;
+    const auto theirs = take<Mismatch>(part);
+    if (!mismatch || theirs < *mismatch) mismatch = theirs;
   }
-  std::optional<Mismatch> first;
-  for (const auto& part : parts) {
-    if (!part->contains("mismatch")) continue;
-    const Json& m = part->at("mismatch");
-    const Mismatch theirs{m[0].get<int>(), m[1].get<std::int64_t>(), m[2].get<std::int64_t>(), m[3].get<std::int64_t>(),
-                          m[4].get<std::int64_t>()};
-    if (!first || theirs < *first) first = theirs;
-  }
-  if (first)
-    throw ends_differ(plan, plan.statements[static_cast<std::size_t>(first->statement)], first->sender, first->receiver,
-                      first->sent, first->expected);
+  if (mismatch)
+    throw ends_differ(plan, plan.statements[static_cast<std::size_t>(mismatch->statement)], mismatch->sender,
+                      mismatch->receiver, mismatch->sent, mismatch->expected);
+  schedule->has_common_phases = true;
+  for (std::string_view& part : parts.unread)
+    if (take_sized(part) != phases) schedule->has_common_phases = false;
+  note_forms(*schedule, parts);
+  note_taken_whole(*schedule, parts);
 }
 
 void agree_on_kernels(transport::Transport& transport, Schedule* schedule, const std::vector<TakenWhole>& whole,
                       const std::exception_ptr& failure, transport::Clock::time_point deadline) {
-  const Parts parts = exchange(transport, part_of(whole, failure), deadline);
-  throw_first_failure(parts, failure);
-  if (schedule) note_taken_whole(*schedule, parts);
+  std::string mine;
+  for (const TakenWhole& w : whole) append(mine, w);
+  Parts parts = exchange(transport, mine, failure, deadline);
+  note_taken_whole(*schedule, parts);
 }
 
 }  // namespace kplan

@@ -12,7 +12,6 @@ namespace {
 using Json = nlohmann::json;
 
 Json failure_json(const std::exception_ptr& failure) {
-  if (!failure) return nullptr;
   const auto entry = [](const char* kind, const Error& e) {
     return Json{{"kind", kind}, {"code", e.code()}, {"what", e.what()}};
   };
@@ -38,12 +37,13 @@ Json failure_json(const std::exception_ptr& failure) {
 }  // namespace
 
 std::string encode_failure(const std::exception_ptr& failure) {
+  if (!failure) return {};
   return failure_json(failure).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::exception_ptr decode_failure(std::string_view text, std::int64_t rank) {
+  if (text.empty()) return nullptr;
   const Json failure = Json::parse(text);
-  if (failure.is_null()) return nullptr;
   const std::string kind = failure.at("kind"), code = failure.at("code");
   // The text ends with the code already.
   std::string what = failure.at("what"), detail;
