@@ -6,11 +6,13 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "kplan/transport.hpp"
 #include "transports/shared/distance.hpp"
 #include "transports/shared/pipe.hpp"
+#include "transports/shared/ring.hpp"
 
 using namespace kplan::transport;
 
@@ -49,9 +51,32 @@ TEST_CASE("lines are near until looks say otherwise, and looking changes none") 
 }
 
 TEST_CASE("peers have a distance each") {
-  Distances distances{std::chrono::nanoseconds(120)};
+  Distances distances(std::chrono::nanoseconds(120), /*share_cores=*/false);
   CHECK(distances.to(1) == distances.to(1));
   CHECK(distances.to(1) != distances.to(2));
+}
+
+TEST_CASE("ranks that share cores write the same few lines again and again") {
+  constexpr std::size_t letter_bytes = 16384, chunk_bytes = 4 * letter_bytes;
+  CHECK(best_ring_slots(letter_bytes, 4, /*share_cores=*/false) == 32);
+  CHECK(best_ring_slots(letter_bytes, 4, /*share_cores=*/true) == 4);
+  CHECK(best_ring_slots(1 << 20, 4, /*share_cores=*/true) == 2);
+  for (const bool share_cores : {false, true}) {
+    const std::size_t bytes = pipe_bytes(chunk_bytes);
+    const std::shared_ptr<std::byte> memory(static_cast<std::byte*>(std::aligned_alloc(64, bytes)), std::free);
+    std::fill_n(memory.get(), bytes, std::byte{0});
+    PipeSender sender({memory, memory.get()}, chunk_bytes, share_cores);
+    PipeReceiver receiver({memory, memory.get()}, chunk_bytes);
+    std::set<std::byte*> places;
+    for (int k = 0; k < 8; ++k) {
+      places.insert(sender.free(letter_bytes));
+      sender.put(letter_bytes, letter_bytes, true, true);
+      REQUIRE(receiver.arrived());
+      receiver.take();
+      receiver.release();
+    }
+    CHECK(places.size() == (share_cores ? 2 : 4));
+  }
 }
 
 TEST_CASE("a pipe tells of lines that its receiver has read, and of no others") {
@@ -59,7 +84,7 @@ TEST_CASE("a pipe tells of lines that its receiver has read, and of no others") 
   const std::size_t bytes = pipe_bytes(chunk_bytes);
   const std::shared_ptr<std::byte> memory(static_cast<std::byte*>(std::aligned_alloc(64, bytes)), std::free);
   std::fill_n(memory.get(), bytes, std::byte{0});
-  PipeSender sender({memory, memory.get()}, chunk_bytes);
+  PipeSender sender({memory, memory.get()}, chunk_bytes, /*share_cores=*/false);
   PipeReceiver receiver({memory, memory.get()}, chunk_bytes);
   const auto send = [&](std::size_t count) {
     sender.put(count, count, true, true);

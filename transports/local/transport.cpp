@@ -35,13 +35,15 @@ class Addresses final : public RegionNames {
 class LocalTransport final : public Transport {
  public:
   LocalTransport(std::shared_ptr<World> world, int rank)
-      : world_(std::move(world)), rank_(rank), is_oversubscribed_(transport::is_oversubscribed(world_->size())) {}
+      : world_(std::move(world)), rank_(rank), distances_(far_from_environment(), world_->share_cores()) {}
   ~LocalTransport() override { world_->leave(rank_); }
 
   std::size_t piece_bytes(int) const override { return piece_bytes_; }
   std::size_t non_temporal_bytes(int) const override { return non_temporal_bytes_; }
   bool delivers_alone(int) const override { return true; }
-  int best_slots(int, std::size_t bytes) const override { return best_ring_slots(bytes, size()); }
+  int best_slots(int, std::size_t bytes) const override {
+    return best_ring_slots(bytes, size(), world_->share_cores());
+  }
   int most_receivers(int) const override { return size() - 1; }
   bool lends_memory(int) const override { return true; }
   bool can_lend(const std::byte*) const override { return true; }
@@ -59,7 +61,7 @@ class LocalTransport final : public Transport {
   }
 
   void progress() override {}  // the other threads move what there is to move
-  void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, is_oversubscribed_); }
+  void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, world_->share_cores()); }
   std::optional<int> dead() override { return world_->first_gone(); }
   bool is_dead(int rank) override { return world_->is_gone(rank); }
 
@@ -68,10 +70,9 @@ class LocalTransport final : public Transport {
   int rank_;
   std::size_t piece_bytes_ = piece_bytes_from_environment();
   std::size_t non_temporal_bytes_ = non_temporal_bytes_from_environment();
-  Distances distances_{far_from_environment()};
+  Distances distances_;
   std::shared_ptr<RegionNames> names_ = std::make_shared<Addresses>();
   std::uint64_t opened_exchanges_ = 0;
-  bool is_oversubscribed_;
 };
 
 std::vector<std::unique_ptr<Channel>> LocalTransport::open(std::span<const ChannelSpec> specs,

@@ -5,10 +5,14 @@
 
 #include "transports/codes.hpp"
 #include "transports/matching.hpp"
+#include "transports/pause.hpp"
 
 namespace kplan::transport::local_backend {
 
-World::World(int ranks) : is_gone_(static_cast<std::size_t>(ranks)), contributions_(static_cast<std::size_t>(ranks)) {}
+World::World(int ranks)
+    : share_cores_(is_oversubscribed(ranks)),
+      is_gone_(static_cast<std::size_t>(ranks)),
+      contributions_(static_cast<std::size_t>(ranks)) {}
 
 std::vector<std::string> World::allgather(int rank, std::string_view mine, Clock::time_point deadline) {
   const Clock::time_point begin = Clock::now();

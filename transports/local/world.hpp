@@ -24,6 +24,8 @@ class World {
   explicit World(int ranks);
 
   int size() const { return static_cast<int>(is_gone_.size()); }
+  /// Whether there are more ranks than cores.
+  bool share_cores() const { return share_cores_; }
 
   /// See Transport::allgather.
   std::vector<std::string> allgather(int rank, std::string_view mine, Clock::time_point deadline);
@@ -49,6 +51,7 @@ class World {
   void throw_if_hopeless(int rank) const;
   [[noreturn]] void give_up(int rank, Clock::duration waited);
 
+  bool share_cores_;
   std::vector<std::atomic<bool>> is_gone_;
   std::atomic<int> first_gone_{-1};
 

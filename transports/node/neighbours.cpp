@@ -12,8 +12,10 @@
 #include <cstring>
 #include <random>
 
+#include "transports/bytes.hpp"
 #include "transports/node/process_memory.hpp"
 #include "transports/node/segment.hpp"
+#include "transports/pause.hpp"
 
 namespace kplan::transport::node_path {
 namespace {
@@ -72,10 +74,17 @@ Neighbours::Neighbours(Transport& transport, Clock::time_point deadline)
     if (mine.file >= 0 && others[r].file >= 0 && can_open(others[r]))
       reached[r] = can_copy(others[r]) ? Reached::all_memory : Reached::shared_memory;
   }
-  const auto reaches = transport.allgather(reached, deadline);
-  for (const std::string& theirs : reaches)
-    most_ = std::max(most_,
-                     static_cast<int>(theirs.size()) - static_cast<int>(std::ranges::count(theirs, Reached::nothing)));
+  const int in_reach =
+      static_cast<int>(reached.size()) - static_cast<int>(std::ranges::count(reached, Reached::nothing));
+  std::string found = reached;
+  append(found, in_reach);
+  append(found, is_oversubscribed(in_reach));
+  const auto reaches = transport.allgather(found, deadline);
+  for (std::string_view theirs : reaches) {
+    theirs.remove_prefix(reached.size());
+    most_ = std::max(most_, take<int>(theirs));
+    share_cores_ = take<bool>(theirs) || share_cores_;
+  }
   poll_ = epoll_create1(EPOLL_CLOEXEC);
   for (std::size_t r = 0; r < cards.size(); ++r) {
     const char reaches_this = reaches[r][static_cast<std::size_t>(rank_)];

@@ -24,6 +24,8 @@ class Neighbours {
   int count() const { return count_; }
   /// As many as no rank has more of; the same on all ranks.
   int most() const { return most_; }
+  /// Whether somewhere neighbours are more than the cores that they can have; the same on all ranks.
+  bool share_cores() const { return share_cores_; }
 
   /// A neighbour whose process has ended, if one has. A system call.
   std::optional<int> dead();
@@ -33,6 +35,7 @@ class Neighbours {
   void watch(int rank);
 
   int rank_, count_ = 1, most_ = 1;
+  bool share_cores_ = false;
   std::vector<int> processes_;  ///< by rank; 0: not here
   std::vector<bool> is_dead_, is_copied_by_;
   std::vector<int> files_;  ///< pidfds, by rank; -1: none

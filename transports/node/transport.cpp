@@ -34,6 +34,7 @@ class NodeTransport final : public Transport {
         allocations_(std::make_shared<Allocations>(neighbours_)),
         rings_(neighbours_),
         gathering_(std::move(gathering)),
+        distances_(far_from_environment(), neighbours_->share_cores()),
         is_oversubscribed_(transport::is_oversubscribed(neighbours_->count())) {}
 
   ~NodeTransport() override { in_flight_->end(); }
@@ -47,7 +48,8 @@ class NodeTransport final : public Transport {
   bool delivers_alone(int peer) const override { return neighbours_->is_here(peer) || base_->delivers_alone(peer); }
   bool lends_regions(int peer) const override { return !neighbours_->is_here(peer) && base_->lends_regions(peer); }
   int best_slots(int peer, std::size_t bytes) const override {
-    return neighbours_->is_here(peer) ? best_ring_slots(bytes, neighbours_->most()) : base_->best_slots(peer, bytes);
+    return neighbours_->is_here(peer) ? best_ring_slots(bytes, neighbours_->most(), neighbours_->share_cores())
+                                      : base_->best_slots(peer, bytes);
   }
   std::size_t best_shared_bytes(int peer) const override {
     return neighbours_->is_here(peer) ? 0 : base_->best_shared_bytes(peer);
@@ -115,7 +117,7 @@ class NodeTransport final : public Transport {
   std::size_t piece_bytes_ = piece_bytes_from_environment();
   std::size_t non_temporal_bytes_ = non_temporal_bytes_from_environment();
   std::size_t fetch_bytes_ = fetch_bytes_from_environment();
-  Distances distances_{far_from_environment()};
+  Distances distances_;
   bool is_oversubscribed_, moves_base_ = false, has_distant_ = false, has_failed_ = false;
   unsigned turns_ = 0;
 };
@@ -279,8 +281,12 @@ Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
   std::string mine;
   append(mine, file);
   const std::vector<std::string> files = allgather(mine, deadline);
-  Pipes pipes{std::vector<PipeMemory>(ranks), std::vector<PipeMemory>(ranks),
-              std::vector<std::shared_ptr<Distance>>(ranks), chunk_bytes, non_temporal_bytes_};
+  Pipes pipes{std::vector<PipeMemory>(ranks),
+              std::vector<PipeMemory>(ranks),
+              std::vector<std::shared_ptr<Distance>>(ranks),
+              chunk_bytes,
+              neighbours_->share_cores(),
+              non_temporal_bytes_};
   try {
     for (int peer = 0; peer < size(); ++peer) {
       const auto p = static_cast<std::size_t>(peer);

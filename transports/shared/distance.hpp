@@ -49,7 +49,8 @@ class Distance {
 /// The distances of a rank's peers.
 class Distances {
  public:
-  explicit Distances(std::chrono::nanoseconds far) : far_(far) {}
+  /// Where ranks `share_cores`, what a line takes tells of switches between them: none is far, unless all are.
+  Distances(std::chrono::nanoseconds far, bool share_cores) : far_(share_cores && far.count() > 0 ? never : far) {}
   std::shared_ptr<Distance> to(int peer) {
     auto& distance = by_peer_[peer];
     if (!distance) distance = std::make_shared<Distance>(far_);
@@ -57,6 +58,7 @@ class Distances {
   }
 
  private:
+  static constexpr std::chrono::nanoseconds never = std::chrono::hours(1);
   std::chrono::nanoseconds far_;
   std::map<int, std::shared_ptr<Distance>> by_peer_;
 };

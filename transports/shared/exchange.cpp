@@ -128,7 +128,8 @@ SharedExchange::SharedExchange(int rank, Pipes pipes, std::shared_ptr<InFlightLi
       non_temporal_{pipes.non_temporal_bytes},
       in_flight_(std::move(in_flight)) {
   for (std::size_t r = 0; r < pipes.outgoing.size(); ++r)
-    outgoing_.emplace_back(PipeSender(std::move(pipes.outgoing[r]), chunk_bytes_), std::move(pipes.distances[r]));
+    outgoing_.emplace_back(PipeSender(std::move(pipes.outgoing[r]), chunk_bytes_, pipes.share_cores),
+                           std::move(pipes.distances[r]));
   for (PipeMemory& p : pipes.incoming) incoming_.emplace_back(PipeReceiver(std::move(p), chunk_bytes_));
 }
 

@@ -5,7 +5,8 @@
 // A chunk begins with the line that says it is there, which a receiver that waits looks at again and again. So it is
 // written last, and all at once: the bytes of a short chunk, which begin on that line, are made in memory of the
 // sender's own and copied when it is put; those of others lie behind it. Long ones that do not fill their slots lie
-// behind those before them, on lines that have left the caches of both cores, as in rings (best_ring_slots).
+// behind those before them, on lines that have left the caches of both cores, as in rings (best_ring_slots); not where
+// ranks share cores.
 
 #include <algorithm>
 #include <atomic>
@@ -64,8 +65,8 @@ class PipeSender : PipeEnd {
   /// Chunks of more bytes are made where they are sent from.
   static constexpr std::size_t most_short = 480;
 
-  PipeSender(PipeMemory memory, std::size_t chunk_bytes)
-      : PipeEnd(std::move(memory), chunk_bytes), chunk_bytes_(chunk_bytes) {}
+  PipeSender(PipeMemory memory, std::size_t chunk_bytes, bool share_cores)
+      : PipeEnd(std::move(memory), chunk_bytes), turn_end_(share_cores ? 0 : chunk_bytes) {}
   /// Where to write the next chunk's bytes, so many; null while both slots are in use.
   std::byte* free(std::size_t bytes) {
     if (next_ >= released_ + slots) released_ = released().load(std::memory_order_acquire);
@@ -74,7 +75,7 @@ class PipeSender : PipeEnd {
       offset_bytes_ = offsetof(Chunk, first_bytes);
       return short_;
     }
-    const bool turns = bytes >= fewest_to_turn && turn_bytes_ + bytes <= chunk_bytes_;
+    const bool turns = bytes >= fewest_to_turn && turn_bytes_ + bytes <= turn_end_;
     offset_bytes_ = sizeof(Chunk) + (turns ? turn_bytes_ : 0);
     return reinterpret_cast<std::byte*>(&chunk(next_)) + offset_bytes_;
   }
@@ -108,7 +109,7 @@ class PipeSender : PipeEnd {
 
  private:
   static constexpr std::size_t fewest_to_turn = 8192;
-  std::size_t chunk_bytes_;
+  std::size_t turn_end_;                ///< long chunks lie one behind the other up to here
   std::size_t offset_bytes_ = 0;        ///< of the next chunk's bytes
   std::size_t turn_bytes_ = 0;          ///< where the next long chunk begins behind the first line of its slot
   std::size_t used_bytes_[slots] = {};  ///< of each slot, up to where chunks have come

@@ -358,8 +358,9 @@ std::size_t ring_bytes(const ChannelSpec& sender) {
   return line_bytes * receivers_of(sender) + slot_bytes(sender.capacity_bytes) * slots;
 }
 
-int best_ring_slots(std::size_t bytes, int ranks) {
-  constexpr std::size_t bytes_in_turn = std::size_t{2} << 20, most_slots = 32, most_ranks = 16;
+int best_ring_slots(std::size_t bytes, int ranks, bool share_cores) {
+  constexpr std::size_t most_slots = 32, most_ranks = 16;
+  const std::size_t bytes_in_turn = share_cores ? std::size_t{64} << 10 : std::size_t{2} << 20;
   const std::size_t share =
       bytes_in_turn * most_ranks / std::max<std::size_t>(static_cast<std::size_t>(ranks), most_ranks);
   return static_cast<int>(std::clamp<std::size_t>(share / std::max<std::size_t>(bytes, 1), 2, most_slots));

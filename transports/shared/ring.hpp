@@ -34,8 +34,9 @@ std::size_t ring_bytes(const ChannelSpec& sender);
 /// How many slots a ring for messages of so many bytes had best have, where so many ranks share memory: a slot is
 /// written again when its lines have left the caches of both ends' cores for one that they share. Lines that are still
 /// there cost two to three times as much, as measured with messages of 24 KiB to 1 MiB. Two for long messages, and
-/// where many ranks would need much memory.
-int best_ring_slots(std::size_t bytes, int ranks);
+/// where many ranks would need much memory. Ranks that `share_cores` share the caches of those as well, so that few
+/// lines are best.
+int best_ring_slots(std::size_t bytes, int ranks, bool share_cores);
 
 /// The memory of a ring, aligned to 64, kept alive by its owner.
 struct RingMemory {
