@@ -12,31 +12,51 @@ namespace {
 
 using Value = std::int64_t;
 
-/// to = f(a, b) for every environment, where f(x, y, out) says whether it went wrong; false where one did. `to` may be
-/// a column that is read.
+/// to = f(a, b) for every environment, where what f(x, y, out) returns is negative if it went wrong; false where one
+/// did. `to` may be a column that is read.
 template <class F>
 [[gnu::always_inline]] inline bool each_pair(const ColumnOperand& a, const ColumnOperand& b, std::size_t count,
                                              Value* to, const F& f) {
-  bool is_wrong = false;
-  if (a.column && b.column)
-    for (std::size_t k = 0; k < count; ++k) is_wrong |= f(a.column[k], b.column[k], to[k]);
-  else if (a.column)
-    for (std::size_t k = 0; k < count; ++k) is_wrong |= f(a.column[k], b.value, to[k]);
-  else if (b.column)
-    for (std::size_t k = 0; k < count; ++k) is_wrong |= f(a.value, b.column[k], to[k]);
-  else
-    for (std::size_t k = 0; k < count; ++k) is_wrong |= f(a.value, b.value, to[k]);
-  return !is_wrong;
+  Value wrong = 0;
+  if (a.column && b.column) {
+#pragma GCC ivdep
+    for (std::size_t k = 0; k < count; ++k) wrong |= f(a.column[k], b.column[k], to[k]);
+  } else if (a.column) {
+#pragma GCC ivdep
+    for (std::size_t k = 0; k < count; ++k) wrong |= f(a.column[k], b.value, to[k]);
+  } else if (b.column) {
+#pragma GCC ivdep
+    for (std::size_t k = 0; k < count; ++k) wrong |= f(a.value, b.column[k], to[k]);
+  } else {
+    for (std::size_t k = 0; k < count; ++k) wrong |= f(a.value, b.value, to[k]);
+  }
+  return wrong >= 0;
 }
+
+constexpr auto as_unsigned(Value v) { return static_cast<std::uint64_t>(v); }
+
+// A sum overflows where it has another sign than both of what is added. __builtin_add_overflow keeps loops from
+// becoming vectors.
+constexpr Value add(Value x, Value y, Value& out) {
+  out = static_cast<Value>(as_unsigned(x) + as_unsigned(y));
+  return (x ^ out) & (y ^ out);
+}
+
+constexpr Value subtract(Value x, Value y, Value& out) {
+  out = static_cast<Value>(as_unsigned(x) - as_unsigned(y));
+  return (x ^ y) & (x ^ out);
+}
+
+constexpr Value multiply(Value x, Value y, Value& out) { return __builtin_mul_overflow(x, y, &out) ? -1 : 0; }
 
 /// Floored; wrong where the divisor is not positive.
 template <bool wants_remainder>
-bool divide(Value x, Value y, Value& out) {
-  if (y <= 0) return true;
+Value divide(Value x, Value y, Value& out) {
+  if (y <= 0) return -1;
   Value quotient = x / y, remainder = x % y;
   if (remainder < 0) remainder += y, --quotient;
   out = wants_remainder ? remainder : quotient;
-  return false;
+  return 0;
 }
 
 /// to = a op b; false where one overflows, or where a divisor is not positive.
@@ -44,12 +64,12 @@ bool divide(Value x, Value y, Value& out) {
                                            std::size_t count, Value* to) {
   const auto checked = [&](const auto& f) __attribute__((always_inline)) { return each_pair(a, b, count, to, f); };
   const auto plain = [&](const auto& f) __attribute__((always_inline)) {
-    return each_pair(a, b, count, to, [&](Value x, Value y, Value& out) { return out = f(x, y), false; });
+    return each_pair(a, b, count, to, [&](Value x, Value y, Value& out) { return out = f(x, y), Value{0}; });
   };
   switch (operation) {
-    case Operation::add: return checked([](auto x, auto y, auto& out) { return __builtin_add_overflow(x, y, &out); });
-    case Operation::sub: return checked([](auto x, auto y, auto& out) { return __builtin_sub_overflow(x, y, &out); });
-    case Operation::mul: return checked([](auto x, auto y, auto& out) { return __builtin_mul_overflow(x, y, &out); });
+    case Operation::add: return checked(add);
+    case Operation::sub: return checked(subtract);
+    case Operation::mul: return checked(multiply);
     case Operation::div: return checked(divide<false>);
     case Operation::mod: return checked(divide<true>);
     case Operation::min: return plain([](auto x, auto y) { return y < x ? y : x; });
@@ -82,14 +102,18 @@ template <class F>
 /// to += index * stride, or to = index * stride; false where an index is outside the extent.
 [[gnu::always_inline]] inline bool add_index(const ColumnOperand& index, std::int64_t extent, std::int64_t stride,
                                              bool is_first, std::size_t count, Value* to) {
-  bool is_wrong = false;
-  for (std::size_t k = 0; k < count; ++k) {
-    const auto i = static_cast<std::uint64_t>(index.column ? index.column[k] : index.value);
-    is_wrong |= i >= static_cast<std::uint64_t>(extent);
-    to[k] =
-        static_cast<Value>((is_first ? 0 : static_cast<std::uint64_t>(to[k])) + i * static_cast<std::uint64_t>(stride));
-  }
-  return !is_wrong;
+  const auto each = [&](const auto& index_at) __attribute__((always_inline)) {
+    Value wrong = 0;
+#pragma GCC ivdep
+    for (std::size_t k = 0; k < count; ++k) {
+      const Value i = index_at(k);
+      wrong |= i | static_cast<Value>(as_unsigned(extent) - 1 - as_unsigned(i));
+      to[k] = static_cast<Value>((is_first ? 0 : as_unsigned(to[k])) + as_unsigned(i) * as_unsigned(stride));
+    }
+    return wrong >= 0;
+  };
+  if (index.column) return each([&](std::size_t k) { return index.column[k]; });
+  return each([&](std::size_t) { return index.value; });
 }
 
 /// first = lo and count = hi - lo; false where a slice is not inside the extent.

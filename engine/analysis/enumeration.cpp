@@ -78,11 +78,14 @@ void Enumeration::each_decided(const std::function<void(std::size_t, const Block
 
 void Enumeration::check_ranks(const ColumnProgram& ranks, const Column& values, bool are_senders,
                               const Block& block) const {
-  for (std::size_t row = 0; row < block.count; ++row)
-    if (values[row] < 0 || values[row] >= bound_.state.size)
-      throw BlockFault{rank_outside_group(are_senders ? "sender" : "receiver", values[row], bound_.state.size,
-                                          ranks.expression().span),
-                       row};
+  const auto is_outside = [&](std::int64_t rank) { return rank < 0 || rank >= bound_.state.size; };
+  bool is_wrong = false;
+  for (std::size_t row = 0; row < block.count; ++row) is_wrong |= is_outside(values[row]);
+  if (!is_wrong) return;
+  const auto first = std::find_if(values.begin(), values.end(), is_outside);
+  throw BlockFault{
+      rank_outside_group(are_senders ? "sender" : "receiver", *first, bound_.state.size, ranks.expression().span),
+      static_cast<std::size_t>(first - values.begin())};
 }
 
 void Enumeration::find_peers(std::size_t k, Block& block) {

@@ -32,7 +32,8 @@ Block random_block(const Statement& s, std::size_t count, std::mt19937_64& rando
   out.count = count;
   for (std::size_t v = 0; v < first_binding; ++v)
     for (std::size_t row = 0; row < count; ++row)
-      out.words[v].push_back(random() % 50 == 0 ? INT64_MIN + 1 : static_cast<std::int64_t>(random() % 14) - 2);
+      out.words[v].push_back(random() % 50 == 0 ? (random() % 2 == 0 ? INT64_MIN + 1 : INT64_MAX)
+                                                : static_cast<std::int64_t>(random() % 14) - 2);
   return out;
 }
 
