@@ -110,7 +110,7 @@ std::size_t place_bytes_from_environment() {
 }
 
 std::size_t place_block_bytes_from_environment() {
-  return number_from_environment("KPLAN_PLACE_BLOCK_BYTES", 40, "any block");
+  return number_from_environment("KPLAN_PLACE_BLOCK_BYTES", 8, "any block");
 }
 
 std::vector<std::string_view> checked_variables() {

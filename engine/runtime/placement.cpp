@@ -50,7 +50,7 @@ bool Placement::add(Piece piece, int buffer, std::int64_t element_bytes) {
     blocks.strides_bytes.pop_back();
   }
   // What describes an offset is as long as a few blocks, and is read again with every message.
-  constexpr std::int64_t blocks_for_an_offset = 8;
+  constexpr std::int64_t blocks_for_an_offset = 4;
   const std::int64_t bytes = piece.element_count() * element_bytes;
   block_count_ += bytes / blocks.block_bytes;
   if (piece.list_length > 1) block_count_ += blocks_for_an_offset * piece.list_length;

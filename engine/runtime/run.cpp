@@ -355,6 +355,10 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
     are_parameters_new_ = false;
   }
   if (are_bindings_new_) look_at_bindings();
+  if (can_place_) [[unlikely]] {
+    places_ = place_trial_.begin(run_, Clock::now());
+    if (places_ && !are_places_told_) tell_places();
+  }
   failure_ = nullptr;
   is_tested_ = false;
   for (const std::size_t b : varying_buffers_) program_.bound.state.contents[b] = memory_[b].base;
@@ -362,8 +366,6 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
   may_wait_ = may_wait;
   if (can_lend_to_fetch_) [[unlikely]]
     lends_to_fetch_ = may_wait && fetch_trial_.begin(run_, Clock::now());
-  if (can_place_) [[unlikely]]
-    places_ = place_trial_.begin(run_, Clock::now());
   const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
   if (carries_hashes_) compared_ = compared;
   else if (!compared.empty()) uniform_check_.begin(program_.bound, compared);

@@ -33,8 +33,7 @@ bool Runner::lend_to_fetch(int number, OutgoingMessage& m) {
   return true;
 }
 
-/// Where the buffers lie now: which messages can be lent from there, what their receivers are to be told of them, and
-/// where the transport finds the others.
+/// Where the buffers lie now: which messages can be lent from there, and what their receivers are to be told of them.
 void Runner::look_at_bindings() {
   std::vector<std::pair<OutgoingLoan*, const Message*>> loans;
   std::map<int, WrittenLines> written;  // by a phase's first statement
@@ -47,11 +46,8 @@ void Runner::look_at_bindings() {
     return written.emplace(phase[0], WrittenLines(program_.bound, program_.schedule, phase)).first->second;
   };
   for (StatementProgram& s : program_.statements) {
-    for (IncomingMessage& m : s.incoming)
-      if (m.placement) m.placement->tell(*m.channel, memory_);
     for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
       OutgoingMessage& m = s.outgoing[k];
-      if (m.placement) m.placement->tell(*m.channel, memory_);
       OutgoingLoan* const loan = m.loan.get();
       if (!loan) continue;
       const Message& message = program_.schedule.statements[static_cast<std::size_t>(s.statement)].sends[k];
@@ -63,7 +59,19 @@ void Runner::look_at_bindings() {
     }
   }
   if (!loans.empty()) program_.descriptions.push_back(describe(loans, *transport_));
+  are_places_told_ = false;
   are_bindings_new_ = false;  // else the next run looks again
+}
+
+/// Where the transport finds placed messages. That takes as long as a few runs, so not before a run needs it.
+void Runner::tell_places() {
+  for (StatementProgram& s : program_.statements) {
+    for (IncomingMessage& m : s.incoming)
+      if (m.placement) m.placement->tell(*m.channel, memory_);
+    for (OutgoingMessage& m : s.outgoing)
+      if (m.placement) m.placement->tell(*m.channel, memory_);
+  }
+  are_places_told_ = true;
 }
 
 /// Looks which lent messages have been read; those that nobody comes for are taken back and sent.

@@ -19,10 +19,8 @@ class RunTrial {
   static constexpr std::uint64_t runs = 16;
 
   /// Trials begin in run `first` of each period, so that those of several questions do not meet. The first way is kept
-  /// where runs take less than `worth_it` of what they take in the other, and before the first trial where it
-  /// `is_likely`.
-  RunTrial(std::uint64_t first, double worth_it, bool is_likely)
-      : first_(first), worth_it_(worth_it), goes_first_way_(is_likely) {}
+  /// where runs take less than `worth_it` of what they take in the other.
+  RunTrial(std::uint64_t first, double worth_it) : first_(first), worth_it_(worth_it) {}
 
   /// That run begins; whether it goes the first way.
   bool begin(std::uint64_t run, Time now) {
@@ -72,7 +70,7 @@ class RunTrial {
   std::uint64_t trial_ = 0;  ///< its first run
   transport::Clock::duration spent_{};
   Time begin_;
-  bool is_timed_ = false, goes_first_way_;
+  bool is_timed_ = false, goes_first_way_ = false;
 };
 
 }  // namespace kplan

@@ -89,3 +89,28 @@ TEST_CASE("long messages in one region are summed, whichever way they go") {
            });
   });
 }
+
+TEST_CASE("long messages of blocks go from and to the memory that is bound, whichever way they go") {
+  on_ranks([](Engine& engine) {
+    PlanBuilder builder("blocks");
+    builder.buffer("sent", Scalar::f64, {"1000", "8"}).buffer("received", Scalar::f64, {"1000", "9"});
+    builder.communicate("pass",
+                        "received[k, 0:5]@(i + 1) % size <<= sent[k, 3:8]@i where i in world, k in range(1000)");
+    Executable executable = engine.compile(builder.build());
+    const int sender = (engine.rank() + engine.size() - 1) % engine.size();
+    std::vector<std::vector<double>> sent(2, std::vector<double>(8000)), received(2, std::vector<double>(9000));
+    for (std::int64_t run = 0; run < 40; ++run) {
+      const auto which = static_cast<std::size_t>(run / 3 % 2);
+      std::vector<double>&from = sent[which], &to = received[which];
+      if (run % 3 == 0) {
+        executable.bind("sent", from);
+        executable.bind("received", to);
+      }
+      for (std::size_t k = 0; k < from.size(); ++k) from[k] = value(run, engine.rank(), static_cast<std::int64_t>(k));
+      executable.run();
+      for (std::int64_t k = 0; k < 5000; ++k)
+        claim(to[static_cast<std::size_t>(k / 5 * 9 + k % 5)] == value(run, sender, k / 5 * 8 + 3 + k % 5),
+              "a block comes");
+    }
+  });
+}

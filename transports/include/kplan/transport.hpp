@@ -381,7 +381,7 @@ std::size_t fetch_bytes_from_environment();
 std::size_t place_bytes_from_environment();
 
 /// How long the blocks must be that a placed message lies in, on average: KPLAN_PLACE_BLOCK_BYTES, a number from 1 to
-/// 2^30, 40 by default; 0: any. Local. Errors: PlanError.
+/// 2^30, 8 by default; 0: any. Local. Errors: PlanError.
 std::size_t place_block_bytes_from_environment();
 
 }  // namespace kplan::transport
