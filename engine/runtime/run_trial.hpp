@@ -24,7 +24,8 @@ class RunTrial {
 
   /// That run begins; whether it goes the first way.
   bool begin(std::uint64_t run, Time now) {
-    const std::uint64_t period = run < seldom_period ? often_period : seldom_period;
+    const std::uint64_t usual = run < seldom_period ? often_period : seldom_period;
+    const std::uint64_t period = is_far_slower_ ? far_slower_periods * usual : usual;
     const std::uint64_t place = (run + period - first_) % period;
     is_timed_ = false;
     if (place >= runs) return goes_first_way_;
@@ -46,12 +47,17 @@ class RunTrial {
   void end(Time now) {
     if (!std::exchange(is_timed_, false)) return;
     times_[count_++] = spent_ + (now - begin_);
-    if (count_ == times_.size()) goes_first_way_ = median(0) < worth_it_ * median(samples);
+    if (count_ != times_.size()) return;
+    const double first = median(0), other = median(samples);
+    goes_first_way_ = first < worth_it_ * other;
+    is_far_slower_ = first > 2 * other;
   }
 
  private:
   /// At first more often: slots are new, and which way is faster may change.
   static constexpr std::uint64_t often_period = 128, seldom_period = 1024;
+  /// A first way that took more than twice as long is tried once in so many periods.
+  static constexpr std::uint64_t far_slower_periods = 4;
   static constexpr std::uint64_t length = runs / 2;
   static constexpr std::uint64_t unmeasured = 3;  ///< runs after a change: lines are where the runs before left them
   static constexpr std::size_t samples = length - unmeasured;  ///< of each way
@@ -70,7 +76,7 @@ class RunTrial {
   std::uint64_t trial_ = 0;  ///< its first run
   transport::Clock::duration spent_{};
   Time begin_;
-  bool is_timed_ = false, goes_first_way_ = false;
+  bool is_timed_ = false, goes_first_way_ = false, is_far_slower_ = false;
 };
 
 }  // namespace kplan

@@ -94,3 +94,12 @@ TEST_CASE("before the first trial no run goes the first way") {
   for (std::uint64_t run = 0; run < RunTrial::runs; ++run) CHECK(!trial.begin(run, {}));
   CHECK(trial.begin(RunTrial::runs, {}));
 }
+
+TEST_CASE("a first way that took more than twice as long is tried again less often") {
+  Runs runs;
+  CHECK(runs.make(512, 50us, 20us) == 8);
+  CHECK(runs.make(512, 30us, 20us) == 8 + 3 * 8);
+  CHECK(runs.make(1024, 50us, 20us) == 8);
+  CHECK(runs.make(2048, 50us, 20us) == 0);
+  CHECK(runs.make(1024, 10us, 20us) == 8 + 1008);
+}
