@@ -113,6 +113,10 @@ bool can_go_in_two_steps(const Statement& s, const StatementSchedule& schedule, 
   if (std::cmp_less(own.bytes, limits.least_bytes) || own.element_count < fewest_elements_a_rank * schedule.size)
     return false;
   const auto value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
+  // What a rank gives to its own places must be what it sends to all others.
+  if (!std::ranges::all_of(schedule.sends,
+                           [&](const Message& m) { return m.transfers == schedule.local_send[0].transfers; }))
+    return false;
   const auto is_whole = [&](const Message& m) {
     return m.element_count == own.element_count && follow_each_other(m, value_bytes);
   };

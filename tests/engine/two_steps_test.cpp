@@ -114,6 +114,8 @@ TEST_CASE("what is no all-reduce, or could differ in two steps, is not divided")
   CHECK(steps("a@j << sum << b@i where i in world, j in world", 2, true) == 1);   // nothing is gained
   CHECK(steps("a@j << sum << b@i where i in world, j in world", 3, false) == 1);  // what `a` holds comes first
   CHECK(steps("a@0 << sum << b@i where i in world", 3, true) == 1);
+  CHECK(steps("a[0, :]@j << sum << b[i32(i == j), :]@i where i in world, j in world", 3, true) == 1);
+  CHECK(steps("a[0, :]@j << sum << b[2 * i - i, :]@i where i in world, j in world", 3, true) == 2);
   CHECK(steps("a[i, :]@j <<= b[i, :]@i where i in world, j in world", 3, false) == 1);
   CHECK(steps("a[(k + i) % 6, :]@j << sum << b[k, :]@i where i in world, j in world, k in range(6)", 3, true) == 1);
   CHECK(steps("a[0, 0]@j << sum << b[k, l]@i where i in world, j in world, k in range(6), l in range(40)", 3, true) ==
