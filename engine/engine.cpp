@@ -41,6 +41,7 @@ struct Engine::State {
 
   Clock::time_point deadline() const { return Clock::now() + timeout; }
   bool wants_native(const StatementSchedule& s) const;
+  bool shares_memory() const;
   void choose(const PlanModel& plan, const StatementSchedule& s, CollectiveCandidates& c) const;
   Schedule make_schedule(const BoundPlan& bound, std::exception_ptr& failure);
 };
@@ -56,16 +57,22 @@ bool Engine::State::wants_native(const StatementSchedule& s) const {
   if (bytes >= std::int64_t{1} << 31) return false;
   if (native == transport::NativeCollectives::wherever_possible) return true;
   constexpr int fewest_ranks = 64;
-  if (transport->size() < fewest_ranks) return false;
+  return transport->size() >= fewest_ranks && !shares_memory();
+}
+
+/// Whether this rank shares memory with another.
+bool Engine::State::shares_memory() const {
   for (int peer = 0; peer < transport->size(); ++peer)
-    if (peer != transport->rank() && transport->lends_memory(peer)) return false;
-  return true;
+    if (peer != transport->rank() && transport->lends_memory(peer)) return true;
+  return false;
 }
 
 /// How this rank would do a statement that may be an operation of all ranks.
 void Engine::State::choose(const PlanModel& plan, const StatementSchedule& s, CollectiveCandidates& c) const {
   c.wants_native = wants_native(s);
-  c.wants_two_steps = can_go_in_two_steps(plan.statements[static_cast<std::size_t>(s.statement)], s, two_steps);
+  TwoStepLimits limits = two_steps;
+  limits.serves_two_ranks = s.size == 2 && !shares_memory();
+  c.wants_two_steps = can_go_in_two_steps(plan.statements[static_cast<std::size_t>(s.statement)], s, limits);
 }
 
 /// Collective where only one end of messages knows them: tells the other. What goes wrong here is kept for the

@@ -9,7 +9,7 @@
 namespace kplan {
 namespace {
 
-constexpr std::int64_t fewest_ranks = 3, fewest_elements_a_rank = 8;
+constexpr std::int64_t fewest_elements_a_rank = 8;
 
 /// Elements [first, end) of a message.
 struct Share {
@@ -102,7 +102,10 @@ Steps steps_of(const Statement& s, const StatementSchedule& schedule) {
 }
 
 bool can_go_in_two_steps(const Statement& s, const StatementSchedule& schedule, const TwoStepLimits& limits) {
-  if (limits.least_bytes == 0 || !s.is_fresh || s.reductions.size() != 1 || schedule.size < fewest_ranks) return false;
+  const bool are_two = schedule.size == 2;
+  if (limits.least_bytes == 0 || !s.is_fresh || s.reductions.size() != 1 || schedule.size < 2 ||
+      (are_two && !limits.serves_two_ranks))
+    return false;
   const Reduction& r = s.reductions[0];
   if (r.is_native || r.is_assign || r.place_type.is_record() || r.value_type.is_record() ||
       schedule.reads_what_it_writes || schedule.local_send.empty() || schedule.local_receive.empty())
@@ -110,8 +113,8 @@ bool can_go_in_two_steps(const Statement& s, const StatementSchedule& schedule, 
   const Message& own = schedule.local_receive[0];
   // What meets in one place must be in one share.
   if (!are_apart(s, schedule.local_receive)) return false;
-  if (std::cmp_less(own.bytes, limits.least_bytes) || own.element_count < fewest_elements_a_rank * schedule.size)
-    return false;
+  const std::size_t least_bytes = are_two ? 16 * limits.least_bytes : limits.least_bytes;
+  if (std::cmp_less(own.bytes, least_bytes) || own.element_count < fewest_elements_a_rank * schedule.size) return false;
   const auto value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
   // What a rank gives to its own places must be what it sends to all others.
   if (!std::ranges::all_of(schedule.sends,

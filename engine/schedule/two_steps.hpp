@@ -7,12 +7,15 @@
 
 namespace kplan {
 
-/// From how many bytes of a message on; 0: never, as where the transport's own operations are asked for.
 struct TwoStepLimits {
+  /// How many a message has at least; 0: never, as where the transport's own operations are asked for.
   std::size_t least_bytes =
       transport::native_collectives_from_environment() == transport::NativeCollectives::wherever_possible
           ? 0
           : transport::two_step_bytes_from_environment();
+  /// Two ranks send as much in two steps as in one, but combine half as much: where they share no memory, that pays for
+  /// the second step from 16 times as many bytes on.
+  bool serves_two_ranks = false;
 };
 
 /// Whether, as far as this rank's messages show, the statement can go in two steps, and had better: it is `fresh`, so

@@ -36,7 +36,8 @@ RandomPlan plan_of(int ranks, std::vector<RandomStatement> statements) {
 }
 
 /// The schedules of all ranks as they would run, from a plan in which every rank knows everything.
-std::vector<Schedule> schedules_of(const char* statement, int ranks, bool is_fresh = true) {
+std::vector<Schedule> schedules_of(const char* statement, int ranks, bool is_fresh = true,
+                                   TwoStepLimits limits = {.least_bytes = 1}) {
   const auto plan = std::make_shared<const Plan>(Plan::parse(
       std::string(
           R"json({"kplan": 1, "name": "p", "buffers": {"a": {"type": "f64", "shape": [6, 40]}, "b": {"type": "f32", "shape": [6, 40]}}, "statements": [{"communicate": ")json") +
@@ -47,7 +48,7 @@ std::vector<Schedule> schedules_of(const char* statement, int ranks, bool is_fre
   for (int rank = 0; rank < ranks; ++rank) {
     out.push_back(build_schedule(bind_values(model, {}, rank, ranks).bound));
     CollectiveCandidates c = collective_candidates(out.back().statements[0]);
-    c.wants_two_steps = can_go_in_two_steps(model->statements[0], out.back().statements[0], {.least_bytes = 1});
+    c.wants_two_steps = can_go_in_two_steps(model->statements[0], out.back().statements[0], limits);
     candidates.push_back(c);
   }
   for (Schedule& s : out) {
@@ -123,6 +124,20 @@ TEST_CASE("what is no all-reduce, or could differ in two steps, is not divided")
   // One place is met by several elements of a message, in loops that do not reach equally far.
   CHECK(steps("a[0, l]@j << sum << b[k, l]@i where i in world, j in world, k in range(2), l in range(40), l >= 4 * k",
               3, true) == 1);
+}
+
+TEST_CASE("two ranks that share no memory divide an all-reduce of 16 times as many bytes") {
+  const auto steps = [](int ranks, TwoStepLimits limits) {
+    return schedules_of("a@j << sum << b@i where i in world, j in world", ranks, true, limits)[0].statements.size();
+  };
+  constexpr std::size_t bytes = 240 * 4;
+  CHECK(steps(3, {.least_bytes = bytes, .serves_two_ranks = true}) == 2);
+  CHECK(steps(2, {.least_bytes = bytes, .serves_two_ranks = true}) == 1);
+  CHECK(steps(2, {.least_bytes = bytes / 16, .serves_two_ranks = true}) == 2);
+  CHECK(steps(2, {.least_bytes = bytes / 16, .serves_two_ranks = false}) == 1);
+  CHECK(schedules_of("a[0, :]@j << sum << b[j, :]@i where i in world, j in world", 2, true,
+                     {.least_bytes = 1, .serves_two_ranks = true})[0]
+            .statements.size() == 1);
 }
 
 TEST_CASE("a plan with an all-reduce in two steps that is compiled again is divided again") {

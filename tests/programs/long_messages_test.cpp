@@ -87,6 +87,15 @@ TEST_CASE("long messages in one region are summed, whichever way they go") {
              }
              return true;
            });
+    repeat(engine, "received@i << sum << sent@j where i in world, j in world", true, 1, 1,
+           [&](const std::vector<double>& received, std::int64_t run) {
+             for (std::int64_t k = 0; k < n; ++k) {
+               double total = 0;
+               for (int j = 0; j < size; ++j) total += value(run, j, k);
+               if (received[static_cast<std::size_t>(k)] != total) return false;
+             }
+             return true;
+           });
   });
 }
 

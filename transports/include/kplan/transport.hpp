@@ -360,7 +360,8 @@ std::chrono::nanoseconds far_from_environment();
 enum class NativeCollectives : std::uint8_t { off, where_faster, wherever_possible };
 NativeCollectives native_collectives_from_environment();
 
-/// From how many bytes a message on the ranks of an all-reduce combine a share each and then exchange them:
+/// From how many bytes a message on the ranks of an all-reduce combine a share each and then exchange them (on two ranks
+/// that share no memory from 16 times as many on):
 /// KPLAN_TWO_STEP_BYTES, a number from 1 to 2^30, 32768 by default; 0: never. Local. Errors: PlanError.
 std::size_t two_step_bytes_from_environment();
 
