@@ -92,6 +92,11 @@ std::unique_ptr<Placement> Placement::of_received(const Statement& statement, co
   return out->message_bytes_ == m.bytes ? std::move(out) : nullptr;
 }
 
+bool Placement::has_long_blocks() const {
+  constexpr std::int64_t long_block_bytes = 40;
+  return message_bytes_ >= long_block_bytes * block_count_;
+}
+
 void Placement::tell(transport::Channel& channel, const std::vector<BoundMemory>& memory) {
   for (std::size_t k = 0; k < blocks_.size(); ++k) blocks_[k].base = memory[static_cast<std::size_t>(buffers_[k])].base;
   channel.place(blocks_);

@@ -28,6 +28,10 @@ class Placement {
   static std::unique_ptr<Placement> of_received(const Statement& statement, const StatementSchedule& s,
                                                 const Message& m, const PlacingLimits& limits);
 
+  /// Whether its blocks are so long that transports move them faster than packing does, as far as one can say before it
+  /// was tried.
+  bool has_long_blocks() const;
+
   /// Tells the channel where the message lies now. To be called when buffers were bound; may allocate.
   void tell(transport::Channel& channel, const std::vector<BoundMemory>& memory);
 

@@ -26,15 +26,23 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   for (std::size_t b = 0; b < memory_.size(); ++b)
     if (program_.bound.model->buffers[b].is_varying) varying_buffers_.push_back(b);
   std::size_t messages = 0, longest = 0;
+  bool are_blocks_long = true;
+  const auto note_placement = [&](const Placement* placement) {
+    if (!placement) return;
+    can_place_ = true;
+    are_blocks_long = are_blocks_long && placement->has_long_blocks();
+  };
   for (const StatementProgram& s : program_.statements) {
     messages += s.outgoing.size();
-    for (const IncomingMessage& m : s.incoming) can_place_ = can_place_ || m.placement;
+    for (const IncomingMessage& m : s.incoming) note_placement(m.placement.get());
     for (const OutgoingMessage& m : s.outgoing) {
-      can_place_ = can_place_ || m.placement;
+      note_placement(m.placement.get());
       if (m.may_be_far && !m.cursor) longest = std::max(longest, m.bytes);
       can_lend_to_fetch_ = can_lend_to_fetch_ || m.fetched_from;
     }
   }
+  if (can_place_ && are_blocks_long)
+    place_trial_ = RunTrial(/*first=*/RunTrial::runs, /*worth_it=*/1, /*is_likely=*/true);
   made_.resize(longest);
   under_way_.reserve(messages);
   lent_.reserve(messages);

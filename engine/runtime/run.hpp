@@ -158,12 +158,12 @@ class Runner final : private FaultNotes {
   bool lends_to_fetch_ = false;     ///< those, in this run
   /// Whether long messages in one region are fetched by their receivers, which spares a copy, or go through slots,
   /// which both ends work at and which nobody has to wait for.
-  RunTrial fetch_trial_{/*first=*/0, /*worth_it=*/0.95};
+  RunTrial fetch_trial_{/*first=*/0, /*worth_it=*/0.95, /*is_likely=*/false};
   bool can_place_ = false;        ///< some messages
   bool places_ = false;           ///< those, in this run
   bool are_places_told_ = false;  ///< to their channels, since buffers were bound
-  /// Whether the transport takes messages from where they lie, or they are packed.
-  RunTrial place_trial_{/*first=*/RunTrial::runs, /*worth_it=*/1};
+  /// Whether the transport takes messages from where they lie, or they are packed. Likely where all have long blocks.
+  RunTrial place_trial_{/*first=*/RunTrial::runs, /*worth_it=*/1, /*is_likely=*/false};
   std::vector<std::byte> fetched_;  ///< a part of a message
   std::vector<std::byte> made_;     ///< a whole message, before it is copied to a slot that is far
   std::uint64_t run_ = 0;

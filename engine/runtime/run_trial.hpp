@@ -19,8 +19,10 @@ class RunTrial {
   static constexpr std::uint64_t runs = 16;
 
   /// Trials begin in run `first` of each period, so that those of several questions do not meet. The first way is kept
-  /// where runs take less than `worth_it` of what they take in the other.
-  RunTrial(std::uint64_t first, double worth_it) : first_(first), worth_it_(worth_it) {}
+  /// where runs take less than `worth_it` of what they take in the other, and before the first trial where it
+  /// `is_likely`.
+  RunTrial(std::uint64_t first, double worth_it, bool is_likely)
+      : first_(first), worth_it_(worth_it), goes_first_way_(is_likely) {}
 
   /// That run begins; whether it goes the first way.
   bool begin(std::uint64_t run, Time now) {
@@ -76,7 +78,7 @@ class RunTrial {
   std::uint64_t trial_ = 0;  ///< its first run
   transport::Clock::duration spent_{};
   Time begin_;
-  bool is_timed_ = false, goes_first_way_ = false, is_far_slower_ = false;
+  bool is_timed_ = false, goes_first_way_, is_far_slower_ = false;
 };
 
 }  // namespace kplan

@@ -10,8 +10,8 @@ using namespace kplan;
 
 namespace {
 
-/// Whether rank 0 may place what it sends.
-bool may_place(const std::string& statement) {
+/// What rank 0 may place of what it sends.
+std::unique_ptr<Placement> placement_of(const std::string& statement) {
   const auto plan = std::make_shared<const Plan>(Plan::parse(
       R"json({"kplan": 1, "name": "p", "buffers": {
       "a": {"type": "f64", "shape": [4096, 16]}, "b": {"type": "f64", "shape": [4096, 16]},
@@ -21,8 +21,9 @@ bool may_place(const std::string& statement) {
   const std::shared_ptr<const PlanModel> model(plan, &plan->model());
   const Schedule schedule = build_schedule(bind_values(model, {}, /*rank=*/0, /*size=*/2).bound);
   const StatementSchedule& s = schedule.statements[0];
-  return Placement::of_sent(model->statements[0], s, s.sends.at(0), PlacingLimits()) != nullptr;
+  return Placement::of_sent(model->statements[0], s, s.sends.at(0), PlacingLimits());
 }
+bool may_place(const std::string& statement) { return placement_of(statement) != nullptr; }
 
 }  // namespace
 
@@ -34,4 +35,10 @@ TEST_CASE("messages of blocks of 8 bytes and more may be placed, single elements
   CHECK(!may_place("a[k, 0:4]@1 <<= b[k * k % 4093, 0:4]@0 where k in range(4093)"));
   CHECK(may_place("a[k, 0:5]@1 <<= b[k * k % 4093, 0:5]@0 where k in range(4093)"));
   CHECK(!may_place("a[k, 0:5]@1 <<= 2 * b[k, 0:5]@0 where k in range(4096)"));
+}
+
+TEST_CASE("blocks of 40 bytes and more are likely to go faster where they lie, listed ones from 200 bytes on") {
+  CHECK(!placement_of("a[k, 0:4]@1 <<= b[k, 0:4]@0 where k in range(4096)")->has_long_blocks());
+  CHECK(placement_of("a[k, 0:5]@1 <<= b[k, 0:5]@0 where k in range(4096)")->has_long_blocks());
+  CHECK(!placement_of("a[k, 0:15]@1 <<= b[k * k % 4093, 0:15]@0 where k in range(4093)")->has_long_blocks());
 }

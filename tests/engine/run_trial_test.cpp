@@ -11,7 +11,7 @@ namespace {
 
 /// Runs that take so long; how many of them went the first way.
 struct Runs {
-  RunTrial trial{0, 0.95};
+  RunTrial trial{0, 0.95, false};
   std::uint64_t next = 0;
   RunTrial::Time now{};
 
@@ -63,7 +63,7 @@ TEST_CASE("single slow runs do not count") {
 }
 
 TEST_CASE("trials of two questions do not meet") {
-  RunTrial fetching(0, 0.95), placing(RunTrial::runs, 1);
+  RunTrial fetching(0, 0.95, false), placing(RunTrial::runs, 1, false);
   const RunTrial::Time now{};
   for (std::uint64_t run = 0; run < 4096; ++run) {
     // Nothing takes any time, so outside of trials the first way is never taken.
@@ -75,7 +75,7 @@ TEST_CASE("trials of two questions do not meet") {
 }
 
 TEST_CASE("what a program does between start and wait does not count") {
-  RunTrial trial(0, 1);
+  RunTrial trial(0, 1, false);
   RunTrial::Time now{};
   for (std::uint64_t run = 0; run < RunTrial::runs; ++run) {
     const bool is_first = trial.begin(run, now);
@@ -89,10 +89,12 @@ TEST_CASE("what a program does between start and wait does not count") {
   CHECK(trial.begin(RunTrial::runs, now));
 }
 
-TEST_CASE("before the first trial no run goes the first way") {
-  RunTrial trial(RunTrial::runs, 1);
-  for (std::uint64_t run = 0; run < RunTrial::runs; ++run) CHECK(!trial.begin(run, {}));
-  CHECK(trial.begin(RunTrial::runs, {}));
+TEST_CASE("before the first trial runs go the way that is likely to be faster") {
+  for (const bool is_likely : {false, true}) {
+    RunTrial trial(RunTrial::runs, 1, is_likely);
+    for (std::uint64_t run = 0; run < RunTrial::runs; ++run) CHECK(trial.begin(run, {}) == is_likely);
+    CHECK(trial.begin(RunTrial::runs, {}));
+  }
 }
 
 TEST_CASE("a first way that took more than twice as long is tried again less often") {
