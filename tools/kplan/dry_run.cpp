@@ -9,6 +9,8 @@
 #include <set>
 #include <tuple>
 
+#include "engine/schedule/ends.hpp"
+
 namespace kplan::cli {
 
 std::vector<Knowledge> knowledge_of(const PlanModel& plan) {
@@ -110,17 +112,9 @@ void DryRun::compare_ends() const {
   for (const auto& [key, both] : messages) {
     if (both.sent == both.received && both.sent_digest == both.received_digest) continue;
     const auto& [number, sender, receiver] = key;
-    const Statement& s = contents_.plan().model().statements[static_cast<std::size_t>(number)];
-    const std::string what =
-        both.sent != both.received
-            ? fmt::format("rank {} sends {} elements to rank {}, which expects {}", sender, both.sent, receiver,
-                          both.received)
-            : fmt::format("rank {} and rank {} disagree about the where-bound values of the {} elements between them",
-                          sender, receiver, both.sent);
-    throw error_in(contents_.plan().model(), s, {}, "KP-A003",
-                   fmt::format("statement {}: {}; {}", s.name, what,
-                               s.claimed ? "the claim of corresponding knowledge is wrong"
-                                         : "the sizes of its slices must match"));
+    const PlanModel& plan = contents_.plan().model();
+    throw ends_differ(plan, plan.statements[static_cast<std::size_t>(number)], sender, receiver, both.sent,
+                      both.received);
   }
 }
 
