@@ -16,7 +16,7 @@ using jit::Opcode;
 
 /// Extents up to here are literal: short loops are unrolled, longer ones gain nothing.
 constexpr std::int64_t longest_literal_run_bytes = 1024, longest_literal_extent = 8;
-/// Outer ones only of small nests: long messages are cut into pieces, at loops whose extents are arguments.
+/// Outer ones not of long messages that are cut into pieces, at loops whose extents are arguments.
 constexpr std::int64_t largest_literal_nest_bytes = 16384;
 
 std::string identifier(const std::string& text) {
@@ -249,13 +249,13 @@ KernelCall Lowering::Build::finish(const char* kind, int reduction, bool is_inje
   const std::int64_t element_bytes = nest.tracks.empty() || nest.counts.empty()
                                          ? 8
                                          : std::max<std::int64_t>(1, std::abs(nest.tracks.back().strides.back()));
+  const bool is_cut = may_be_cut && nest.element_count() * element_bytes > largest_literal_nest_bytes;
   for (std::size_t d = 0; d < nest.counts.size(); ++d) {
     const bool is_innermost = d + 1 == nest.counts.size();
     const std::int64_t element =
         std::max<std::int64_t>(1, std::abs(nest.tracks.empty() ? 8 : nest.tracks.back().strides[d]));
     const bool is_short = is_innermost ? nest.counts[d] * element <= longest_literal_run_bytes
-                                       : nest.counts[d] <= longest_literal_extent &&
-                                             nest.element_count() * element_bytes <= largest_literal_nest_bytes;
+                                       : nest.counts[d] <= longest_literal_extent && !is_cut;
     spec.extents.push_back(is_short && lowering.literals_ != Literals::innermost ? nest.counts[d] : at_run_time);
   }
   spec.name =

@@ -20,6 +20,7 @@ struct Lowering::Build {
   int right_instruction = -1;  ///< move: the value itself
   int left_instruction = -1;   ///< merge: what the first of two has made of the place
   Scalar value_scalar = Scalar::f64;
+  bool may_be_cut = true;  ///< a part of a message may be walked alone
 
   Build(const Lowering& l, const Piece& n);
 

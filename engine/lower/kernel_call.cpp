@@ -38,14 +38,14 @@ Piece plain_shape(Piece p, const std::vector<std::int64_t>& element_bytes) {
   return p;
 }
 
-/// The piece as its kernel walks it; `is_in_any_order`: the elements of its first track.
-const Piece& Lowering::shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes,
-                              bool is_in_any_order) {
+/// The piece as its kernel walks it; `is_in_any_order`: the elements of its first track, which `is_written` or read.
+const Piece& Lowering::shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes, bool is_in_any_order,
+                              bool is_written) {
   if (literals_ == Literals::innermost) return shaped_ = plain_shape(piece, element_bytes);
   if (!is_in_any_order || piece.list_length > 1) return piece;
   shaped_ = piece;
-  walk_shared_lines_together(shaped_, 1, element_bytes[0]);
-  return shaped_;
+  const auto written = is_written ? std::optional<std::size_t>(0) : std::nullopt;
+  return walk_shared_lines_together(shaped_, 1, element_bytes[0], written) ? shaped_ : piece;
 }
 
 std::int64_t Lowering::extent(int buffer) const {
@@ -89,8 +89,9 @@ KernelCall Lowering::pack(const Transfer& t) {
   for (const Expr* e : form.elements) element_bytes.push_back(static_cast<std::int64_t>(e->element_bytes));
   element_bytes.resize(t.piece.tracks.size() - 1);
   element_bytes.push_back(static_cast<std::int64_t>(r.value_type.size_bytes));
-  const Piece& piece = shaped(t.piece, element_bytes, form.value->kind == ExprKind::element);
+  const Piece& piece = shaped(t.piece, element_bytes, form.value->kind == ExprKind::element, false);
   Build b(*this, piece);
+  b.may_be_cut = &piece == &t.piece;
   b.stream(StreamKind::message, -1, piece.tracks.back(), r.value_type.size_bytes);
   b.add_value_tracks(form, piece);
   if (form.value->kind == ExprKind::element) b.spec.copy_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
@@ -110,8 +111,9 @@ KernelCall Lowering::unpack(const Transfer& t) {
   }
   const Piece& piece = shaped(
       t.piece, {static_cast<std::int64_t>(r.place->element_bytes), static_cast<std::int64_t>(r.value_type.size_bytes)},
-      t.is_injective);
+      t.is_injective, true);
   Build b(*this, piece);
+  b.may_be_cut = &piece == &t.piece;
   b.stream(StreamKind::buffer, r.place->id, piece.tracks[0], r.place->element_bytes);
   b.right_stream = b.stream(StreamKind::message, -1, piece.tracks[1], r.value_type.size_bytes);
   b.value_scalar = r.value_type.scalar;
@@ -125,6 +127,7 @@ KernelCall Lowering::move(const Transfer& from, const Transfer& to) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(to.reduction)];
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(to.reduction)];
   Build b(*this, from.piece);
+  b.may_be_cut = false;
   b.stream(StreamKind::buffer, r.place->id, to.piece.tracks[0], r.place->element_bytes);
   b.add_value_tracks(form, from.piece);
   if (to.is_assign && r.value_type == r.place_type && form.value->kind == ExprKind::element) {

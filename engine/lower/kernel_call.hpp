@@ -78,7 +78,8 @@ class Lowering {
   KernelCall pack(const Transfer& t);
   KernelCall unpack(const Transfer& t);
   KernelCall move(const Transfer& from, const Transfer& to);
-  const Piece& shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes, bool is_in_any_order);
+  const Piece& shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes, bool is_in_any_order,
+                      bool is_written);
   const BoundPlan& bound_;
   const Statement& statement_;
   const StatementSchedule& schedule_;

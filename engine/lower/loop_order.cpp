@@ -26,10 +26,19 @@ bool has_shared_lines(const Piece& piece, std::span<const Track> tracks, std::si
   return false;
 }
 
+/// Walks the dimension from its last step to its first. The piece has no list.
+void turn_round(Piece& piece, std::size_t d) {
+  for (Track& t : piece.tracks) {
+    t.bases[0] += (piece.counts[d] - 1) * t.strides[d];
+    t.strides[d] = -t.strides[d];
+  }
+}
+
 }  // namespace
 
-void walk_shared_lines_together(Piece& piece, std::size_t tracks, std::int64_t element_bytes) {
-  if (piece.list_length > 1 || piece.counts.size() < 3) return;
+bool walk_shared_lines_together(Piece& piece, std::size_t tracks, std::int64_t element_bytes,
+                                std::optional<std::size_t> written) {
+  if (piece.list_length > 1 || piece.counts.size() < 3) return false;
   const std::span<const Track> looked_at = std::span(piece.tracks).first(tracks);
   // The innermost loops that go from line to line.
   std::size_t row = piece.counts.size();
@@ -41,17 +50,23 @@ void walk_shared_lines_together(Piece& piece, std::size_t tracks, std::int64_t e
     for (const Track& t : looked_at) longest = std::max(longest, std::abs(t.strides[row]));
     span += (piece.counts[row] - 1) * longest;
   }
-  if (row < 2 || span < 4 * elements * element_bytes) return;
-  for (std::size_t d = 0; d + 1 < row; ++d) {
+  if (row < 2 || span < 4 * elements * element_bytes) return false;
+  const std::size_t end = written ? row + 1 : row;
+  for (std::size_t d = 0; d + 1 < end; ++d) {
     if (piece.counts[d] > most_steps || !has_shared_lines(piece, looked_at, d, row)) continue;
+    if (written) {
+      const std::vector<std::int64_t>& strides = piece.tracks[*written].strides;
+      if ((strides[d] < 0) != (strides[row] < 0)) turn_round(piece, d);
+    }
     const auto move = [&](std::vector<std::int64_t>& of) {
-      std::rotate(of.begin() + static_cast<std::ptrdiff_t>(d), of.begin() + static_cast<std::ptrdiff_t>(d) + 1,
-                  of.begin() + static_cast<std::ptrdiff_t>(row));
+      const auto begin = of.begin() + static_cast<std::ptrdiff_t>(d);
+      std::rotate(begin, begin + 1, of.begin() + static_cast<std::ptrdiff_t>(end));
     };
     move(piece.counts);
     for (Track& t : piece.tracks) move(t.strides);
-    return;
+    return true;
   }
+  return false;
 }
 
 }  // namespace kplan
