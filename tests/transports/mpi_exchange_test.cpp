@@ -4,8 +4,10 @@
 
 #include "tests/transports/letters.hpp"
 #include "tests/transports/limited_ranks.hpp"
+#include "transports/mpi/inbox.hpp"
 
 using namespace kplan::tests;
+using kplan::transport::mpi_backend::FirstMessage;
 using namespace std::chrono_literals;
 
 TEST_CASE("letters of more bytes than a count can say are whole") {
@@ -23,6 +25,43 @@ TEST_CASE("letters of more bytes than a count can say are whole") {
       }
     });
   }
+}
+
+TEST_CASE("letters that are expected are whole, in however many messages they go") {
+  for (const int max_count : {2147483647, 100}) {
+    const FirstMessage first({0, max_count});
+    on_limited_ranks(2, {0, max_count}, [=](Transport& transport) {
+      Correspondent own(transport);
+      unsigned seed = 0;
+      for (const std::size_t around : {std::size_t{1}, first.unasked, 2 * first.unasked, first.most, 2 * first.most}) {
+        for (const std::size_t bytes : {around - 1, around, around + 1}) {
+          own.begin({++seed, {{0, 1, bytes}, {1, 0, bytes / 2}}}, Sources::known);
+          own.finish();
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("an expected letter that is given up as it comes does not disturb later ones") {
+  std::vector<std::unique_ptr<Correspondent>> given_up;  // what they send must stay
+  on_ranks(2, [&](Transport& transport) {
+    unsigned seed = 0;
+    for (const std::size_t bytes : {std::size_t{20}, std::size_t{5000}, std::size_t{100000}, std::size_t{300000}}) {
+      for (unsigned looks = 0; looks < 6; ++looks) {
+        given_up.push_back(std::make_unique<Correspondent>(transport));
+        given_up.back()->begin({++seed, {{0, 1, bytes}, {1, 0, bytes}}}, Sources::known);
+        for (unsigned look = 0; look < looks; ++look) (void)given_up.back()->exchange().is_complete();
+        given_up.back()->give_up();
+
+        Correspondent own(transport);
+        for (const Sources sources : {Sources::known, Sources::unknown}) {
+          own.begin({++seed, {{0, 1, bytes}, {1, 0, bytes}}}, sources);
+          own.finish();
+        }
+      }
+    }
+  });
 }
 
 TEST_CASE("exchanges of an object count on beyond 31, 32 and 64 bits") {

@@ -35,7 +35,7 @@ bool Inbox::match(int source, int tag) { return match_after(nullptr, source, tag
 void Inbox::expect(int source, int tag) {
   Source& s = sources_[source];
   if (s.request == MPI_REQUEST_NULL) {
-    const std::size_t bytes = first_bytes(world_->limits());
+    const std::size_t bytes = first_message_.most;
     s.memory = SlotMemory(bytes, 1);
     check(MPI_Recv_init(s.memory.slot(0), static_cast<int>(bytes), MPI_BYTE, source, tag, world_->comm(), &s.request),
           "MPI_Recv_init");
@@ -57,7 +57,7 @@ bool Inbox::match_expected(int source, int tag) {
     s.is_under_way = false;
     check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
     const auto bytes = static_cast<std::size_t>(count);
-    s.has_rest = bytes == first_bytes(world_->limits());
+    s.has_rest = first_message_.has_rest(bytes);
     if (!s.has_rest) {
       const ReceivedLetter view{source, {s.memory.slot(0), bytes}};
       received_.push_back(view);
@@ -82,7 +82,7 @@ bool Inbox::match_after(const Source* first, int source, int tag) {
   MPI_Count rest = 0;
   check(MPI_Get_elements_x(&status, MPI_BYTE, &rest), "MPI_Get_elements_x");
   const auto rest_bytes = static_cast<std::size_t>(rest);
-  const std::size_t bytes_before = first ? first_bytes(world_->limits()) : 0;
+  const std::size_t bytes_before = first ? first_message_.unasked : 0;
   LetterPtr letter = pool_.take(bytes_before + rest_bytes);
   letter->from = status.MPI_SOURCE;
   if (first) std::memcpy(letter->data(), first->memory.slot(0), bytes_before);

@@ -11,15 +11,29 @@
 
 namespace kplan::transport::mpi_backend {
 
-/// Letters to ranks that expect them go in two messages if they are longer: the first has so many bytes, for which a
-/// receive is under way when it comes, and which MPI need not ask the receiver for.
-constexpr std::size_t first_bytes(const Limits& limits) {
-  return std::min<std::size_t>(3968, static_cast<std::size_t>(limits.max_count));
-}
+/// How letters to ranks that expect them travel: in one message, for which a receive is under way when it comes, since
+/// MPI copies long ones that come unexpected once more. Two messages that MPI sends without asking the receiver are
+/// faster than one of twice as much: then, and where a letter is longer than that receive, the first has `unasked`
+/// bytes, and another follows it, if only an empty one.
+struct FirstMessage {
+  std::size_t most;     ///< bytes that the receive has room for
+  std::size_t unasked;  ///< bytes that MPI sends without asking
+
+  explicit FirstMessage(const Limits& limits)
+      : most(std::min<std::size_t>(256 << 10, static_cast<std::size_t>(limits.max_count))),
+        unasked(std::min<std::size_t>(3968, most)) {}
+
+  /// Of a letter of so many bytes.
+  std::size_t bytes_of(std::size_t letter_bytes) const {
+    return letter_bytes > 2 * unasked && letter_bytes <= most ? letter_bytes : std::min(letter_bytes, unasked);
+  }
+  /// Whether another follows one of so many bytes.
+  bool has_rest(std::size_t bytes) const { return bytes == unasked; }
+};
 
 class Inbox {
  public:
-  explicit Inbox(World& world) : world_(&world) {}
+  explicit Inbox(World& world) : world_(&world), first_message_(world.limits()) {}
 
   /// Begins anew; the letters' memory is used again. Nothing may be arriving.
   void clear();
@@ -61,6 +75,7 @@ class Inbox {
   bool match_after(const Source* first, int source, int tag);
 
   World* world_;
+  FirstMessage first_message_;
   std::vector<Incoming> incoming_;     // in the order in which they were matched
   std::vector<std::size_t> arriving_;  // places in incoming_
   std::vector<ReceivedLetter> received_;

@@ -1,5 +1,5 @@
 // How it works: letters to ranks that do not know of them are synchronous sends, which are complete when their receiver
-// has matched them; where receivers know their sources, plain ones, of which the first bytes are expected by a receive.
+// has matched them; where receivers know their sources, plain ones, for which a receive is under way (FirstMessage).
 // The tag tells the kinds of letters apart, and MPI keeps those of one sender and tag in order.
 #include "transports/mpi/sparse_exchange.hpp"
 
@@ -73,10 +73,11 @@ void MpiMail::clear() {
 }
 
 void MpiMail::send(const OutgoingLetter& letter, LetterKind kind) {
-  const std::size_t first = first_bytes(world_->limits());
-  if (kind != LetterKind::expected || letter.bytes.size() < first) return send(letter.to, letter.bytes, kind);
+  if (kind != LetterKind::expected) return send(letter.to, letter.bytes, kind);
+  const FirstMessage message(world_->limits());
+  const std::size_t first = message.bytes_of(letter.bytes.size());
   send(letter.to, letter.bytes.first(first), kind);
-  send(letter.to, letter.bytes.subspan(first), kind);
+  if (message.has_rest(first)) send(letter.to, letter.bytes.subspan(first), kind);
 }
 
 void MpiMail::send(int to, std::span<const std::byte> bytes, LetterKind kind) {
