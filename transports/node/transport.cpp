@@ -87,8 +87,9 @@ class NodeTransport final : public Transport {
   [[gnu::hot]] void pause(unsigned idle_rounds) override {
     constexpr unsigned long_idle = 256, more_turns = 8;
     if (idle_rounds >= long_idle || is_oversubscribed_) turns_ += more_turns;
+    // Some milliseconds: who yields to another program before waits until its time slice is over.
     if (has_distant_) base_->pause(idle_rounds);
-    else pause_thread(idle_rounds, is_oversubscribed_);
+    else pause_thread(idle_rounds, is_oversubscribed_, {.spins = 1u << 16});
   }
   std::optional<int> dead() override {
     if (const auto rank = base_->dead()) return rank;
