@@ -58,6 +58,7 @@ std::int64_t regular_run(const Piece& p) {
   const auto n = static_cast<std::size_t>(p.list_length);
   if (n < 2) return 1;
   const Lists lists = lists_of(p);
+  if (lists.empty()) return p.list_length;
   const auto continues = [&](std::size_t o) {
     return std::ranges::all_of(lists, [&](const std::int64_t* bases) { return gap(bases, o - 1) == gap(bases, 0); });
   };
@@ -93,8 +94,13 @@ std::size_t run_at(const Lists& lists, std::size_t o, std::size_t n) {
 
 /// The first entry from `o` on that could begin a run of three or more.
 std::size_t next_run(const std::int64_t* bases, std::size_t o, std::size_t n) {
-  while (o + 2 < n && gap(bases, o) != gap(bases, o + 1)) ++o;
-  return o + 2 < n ? o : n;
+  if (o + 2 >= n) return n;
+  for (std::int64_t last = gap(bases, o); o + 2 < n; ++o) {
+    const std::int64_t next = gap(bases, o + 1);
+    if (next == last) return o;
+    last = next;
+  }
+  return n;
 }
 
 /// The list as a few groups of runs; nothing where there would be many.
@@ -172,9 +178,8 @@ void GrowingTrack::append(std::span<const std::int64_t> bases) {
   if (count_ == 0) track_.bases = {bases[0]};
   if (count_ < 2 && count_ + std::ssize(bases) > 1)
     track_.step = difference(bases[static_cast<std::size_t>(1 - count_)], track_.bases[0]);
-  bool is_other = false;
-  for (std::size_t k = 0; k < bases.size(); ++k)
-    is_other |= bases[k] != track_.base(count_ + static_cast<std::int64_t>(k));
+  bool is_other = bases[0] != track_.base(count_);
+  for (std::size_t k = 1; k < bases.size(); ++k) is_other |= difference(bases[k], bases[k - 1]) != track_.step;
   if (is_other) {
     list();
     track_.bases.insert(track_.bases.end(), bases.begin(), bases.end());

@@ -102,18 +102,22 @@ template <class F>
 /// to += index * stride, or to = index * stride; false where an index is outside the extent.
 [[gnu::always_inline]] inline bool add_index(const ColumnOperand& index, std::int64_t extent, std::int64_t stride,
                                              bool is_first, std::size_t count, Value* to) {
-  const auto each = [&](const auto& index_at) __attribute__((always_inline)) {
+  const auto each = [&](const auto& index_at, const auto& scale) __attribute__((always_inline)) {
     Value wrong = 0;
 #pragma GCC ivdep
     for (std::size_t k = 0; k < count; ++k) {
       const Value i = index_at(k);
       wrong |= i | static_cast<Value>(as_unsigned(extent) - 1 - as_unsigned(i));
-      to[k] = static_cast<Value>((is_first ? 0 : as_unsigned(to[k])) + as_unsigned(i) * as_unsigned(stride));
+      to[k] = static_cast<Value>((is_first ? 0 : as_unsigned(to[k])) + as_unsigned(i) * scale);
     }
     return wrong >= 0;
   };
-  if (index.column) return each([&](std::size_t k) { return index.column[k]; });
-  return each([&](std::size_t) { return index.value; });
+  const auto each_index = [&](const auto& scale) __attribute__((always_inline)) {
+    if (index.column) return each([&](std::size_t k) { return index.column[k]; }, scale);
+    return each([&](std::size_t) { return index.value; }, scale);
+  };
+  if (stride == 1) return each_index(std::integral_constant<std::uint64_t, 1>());  // a product of 64 bits takes long
+  return each_index(as_unsigned(stride));
 }
 
 /// first = lo and count = hi - lo; false where a slice is not inside the extent.

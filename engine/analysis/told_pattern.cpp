@@ -49,11 +49,13 @@ Statement with_free_variables(const Statement& s) {
 /// track += scale * (words + shift)
 void add_scaled(Track& track, const Track& words, std::int64_t scale, std::int64_t shift, std::int64_t list_length) {
   if (words.is_listed() || track.is_listed()) {
-    std::vector<std::int64_t> sums;
-    sums.reserve(static_cast<std::size_t>(list_length));
-    for (std::int64_t o = 0; o < list_length; ++o) sums.push_back(track.base(o) + scale * (words.base(o) + shift));
-    track.bases = std::move(sums);
+    if (!track.is_listed()) track.bases = track.listed_bases(list_length);
     track.step = 0;
+    if (words.is_listed())
+      for (std::size_t o = 0; o < track.bases.size(); ++o) track.bases[o] += scale * (words.bases[o] + shift);
+    else
+      for (std::size_t o = 0; o < track.bases.size(); ++o)
+        track.bases[o] += scale * (words.base(static_cast<std::int64_t>(o)) + shift);
   } else {
     track.bases[0] += scale * (words.bases[0] + shift);
     track.step += scale * words.step;

@@ -21,8 +21,10 @@ void WordWriter::words(const std::int64_t* v, std::size_t count) {
 void WordWriter::list(const std::vector<std::int64_t>& v) {
   const std::int64_t* const from = v.data();
   const std::size_t size = v.size();
-  bool is_narrow = true;
-  for (std::size_t k = 0; k < size; ++k) is_narrow &= from[k] == static_cast<std::int32_t>(from[k]);
+  std::uint64_t beyond = 0;  // not zero: some word needs more than 32 bits
+  for (std::size_t k = 0; k < size; ++k)
+    beyond |= (static_cast<std::uint64_t>(from[k]) + (std::uint64_t{1} << 31)) >> 32;
+  const bool is_narrow = beyond == 0;
   word(static_cast<std::int64_t>(2 * size + (is_narrow ? 1 : 0)));
   if (!is_narrow) return words(from, size);
   const std::size_t at = bytes_.size();

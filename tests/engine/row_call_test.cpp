@@ -104,7 +104,8 @@ void check_told(const BoundPlan& bound, const Statement& s, const RowWish& near,
       column.push_back(static_cast<std::int32_t>(word));
       if (column.back() != word) return;  // such rows go in wide tables
     }
-    if (w < near.told.size()) block.words[static_cast<std::size_t>(near.told[w])] = rows[2 + w];
+    if (w < near.told.size())
+      block.words[static_cast<std::size_t>(near.told[w])].assign(rows[2 + w].begin(), rows[2 + w].end());
   }
   std::vector<const std::byte*> tables;
   for (const auto& column : words) tables.push_back(reinterpret_cast<const std::byte*>(column.data()));
