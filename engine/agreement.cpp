@@ -104,10 +104,10 @@ std::optional<Mismatch> compare_ends(transport::Transport& transport, const Sche
 }
 
 /// Whether messages of some statement are to be compared when the plan is compiled. The same on every rank.
-bool has_ends_to_compare(const PlanModel& plan) {
-  return std::ranges::any_of(plan.statements, [&](const Statement& s) {
-    return may_ends_differ(plan, s) && !infer_knowledge(plan, s).is_varying;
-  });
+bool has_ends_to_compare(const PlanModel& plan, const std::vector<Knowledge>& knowledge) {
+  for (std::size_t k = 0; k < knowledge.size(); ++k)
+    if (!knowledge[k].is_varying && may_ends_differ(plan, plan.statements[k], knowledge[k])) return true;
+  return false;
 }
 
 std::string bytes_of(const std::vector<std::vector<int>>& phases) {
@@ -186,11 +186,12 @@ std::vector<std::vector<Place>> agree(transport::Transport& transport, const std
 }
 
 void agree_on_messages(transport::Transport& transport, Schedule* schedule, const PlanModel& plan,
+                       const std::vector<Knowledge>& knowledge,
                        const std::function<void(const StatementSchedule&, CollectiveCandidates&)>& choose,
                        const std::vector<TakenWhole>& whole, const std::exception_ptr& failure,
                        transport::Clock::time_point deadline) {
   std::optional<Mismatch> mismatch;
-  if (has_ends_to_compare(plan)) mismatch = compare_ends(transport, schedule, deadline);
+  if (has_ends_to_compare(plan, knowledge)) mismatch = compare_ends(transport, schedule, deadline);
   std::string mine;
   append(mine, mismatch.has_value());
   if (mismatch) append(mine, *mismatch);

@@ -32,9 +32,10 @@ std::vector<std::vector<Place>> agree(transport::Transport& transport, const std
 /// ends of each message must have found the same number of elements and the same where-bound values. KP-A003, on every
 /// rank for the first such message by statement, sender and receiver. Writes down which statements are collective
 /// operations, whether phases are the same everywhere, and which messages are taken whole. `schedule`: null where there
-/// is a failure. `choose` says what this rank would have an operation be; `whole`: what it takes whole. Cost: an
-/// all-gather of a few bytes, and for such statements an announcement to each receiver before.
+/// is a failure. `knowledge`: by statement. `choose` says what this rank would have an operation be; `whole`: what it
+/// takes whole. Cost: an all-gather of a few bytes, and for such statements an announcement to each receiver before.
 void agree_on_messages(transport::Transport& transport, Schedule* schedule, const PlanModel& plan,
+                       const std::vector<Knowledge>& knowledge,
                        const std::function<void(const StatementSchedule&, CollectiveCandidates&)>& choose,
                        const std::vector<TakenWhole>& whole, const std::exception_ptr& failure,
                        transport::Clock::time_point deadline);

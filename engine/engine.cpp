@@ -43,7 +43,7 @@ struct Engine::State {
   bool wants_native(const StatementSchedule& s) const;
   bool shares_memory() const;
   void choose(const PlanModel& plan, const StatementSchedule& s, CollectiveCandidates& c) const;
-  Schedule make_schedule(const BoundPlan& bound, std::exception_ptr& failure);
+  Schedule make_schedule(const BoundPlan& bound, const std::vector<Knowledge>& knowledge, std::exception_ptr& failure);
 };
 
 /// Whether the transport's own operation is to be used for a statement that is one: where it is possible and, unless it
@@ -77,23 +77,21 @@ void Engine::State::choose(const PlanModel& plan, const StatementSchedule& s, Co
 
 /// Collective where only one end of messages knows them: tells the other. What goes wrong here is kept for the
 /// agreement that follows.
-Schedule Engine::State::make_schedule(const BoundPlan& bound, std::exception_ptr& failure) {
+Schedule Engine::State::make_schedule(const BoundPlan& bound, const std::vector<Knowledge>& knowledge,
+                                      std::exception_ptr& failure) {
   std::vector<StatementDraft> drafts;
   std::map<std::int64_t, std::vector<std::byte>> letters;
   try {
-    drafts = draft_schedule(bound);
+    drafts = draft_schedule(bound, knowledge);
     letters = letters_of(drafts);
   } catch (const std::exception&) {
     failure = std::current_exception();
     letters.clear();
   }
-  const auto tells = [&](const Statement& s) {
-    const Knowledge knowledge = infer_knowledge(*bound.model, s);
-    return is_told(knowledge) && !knowledge.is_varying;
-  };
+  const auto tells = [](const Knowledge& k) { return is_told(k) && !k.is_varying; };
   std::vector<std::pair<std::int64_t, std::span<const std::byte>>> told;
   std::unique_ptr<transport::SparseExchange> discovery;
-  if (std::ranges::any_of(bound.model->statements, tells)) {
+  if (std::ranges::any_of(knowledge, tells)) {
     discovery = transport->open_exchange(deadline(), transport::Use::set_up);
     std::vector<transport::OutgoingLetter> outgoing;
     for (const auto& [to, bytes] : letters) outgoing.push_back({static_cast<int>(to), bytes});
@@ -171,7 +169,8 @@ Executable Engine::compile(const Plan& plan, const Values& values, Code code) {
                                   places, failure, state_->deadline());
     clock.done("agree on values");
     form_groups(bound.bound, all_places);
-    Schedule schedule = state_->make_schedule(bound.bound, failure);
+    const std::vector<Knowledge> knowledge = infer_knowledge(*bound.bound.model);
+    Schedule schedule = state_->make_schedule(bound.bound, knowledge, failure);
     clock.done("analysis and schedule");
     try {
       if (!failure) program.emplace(make_program(bound.bound, std::move(schedule), state_->operators, wait));
@@ -180,7 +179,7 @@ Executable Engine::compile(const Plan& plan, const Values& values, Code code) {
     }
     clock.done("kernels");
     agree_on_messages(
-        transport, program ? &program->schedule : nullptr, *model,
+        transport, program ? &program->schedule : nullptr, *model, knowledge,
         [&](const StatementSchedule& s, CollectiveCandidates& c) { state_->choose(*model, s, c); },
         program ? taken_whole(*program, transport) : std::vector<TakenWhole>(), failure, state_->deadline());
     if (has_two_steps(program->schedule)) {

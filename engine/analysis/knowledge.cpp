@@ -169,6 +169,12 @@ Knowledge infer_knowledge(const PlanModel& plan, const Statement& s) {
   return out;
 }
 
+std::vector<Knowledge> infer_knowledge(const PlanModel& plan) {
+  std::vector<Knowledge> out;
+  for (const Statement& s : plan.statements) out.push_back(infer_knowledge(plan, s));
+  return out;
+}
+
 std::vector<int> uniform_varying_parameters(const PlanModel& plan) {
   std::vector<int> out;
   for (std::size_t p = 0; p < plan.parameters.size(); ++p)

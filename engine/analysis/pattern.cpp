@@ -34,15 +34,15 @@ ValueForm value_form(const Reduction& r, const BoundPlan& bound, const Statement
 
 }  // namespace
 
-PatternFinder::PatternFinder(const BoundPlan& bound, const Statement& s)
+PatternFinder::PatternFinder(const BoundPlan& bound, const Statement& s, const Knowledge& knowledge)
     : bound_(bound),
       s_(s),
       formula_(Knowing{bound.model.get(), &s, bound.state.size, &bound.state}),
       solver_(formula_),
       pieces_(bound, s, formula_),
       conformity_(bound, s, formula_, pieces_),
-      is_told_(is_told(infer_knowledge(*bound.model, s))),
-      compares_ends_(may_ends_differ(*bound.model, s)) {
+      is_told_(is_told(knowledge)),
+      compares_ends_(may_ends_differ(*bound.model, s, knowledge)) {
   for (const Reduction& r : s_.reductions) {
     values_.push_back(value_form(r, bound_, s_));
     places_.push_back(with_rank(r.place, bound_.state.rank));
@@ -305,8 +305,8 @@ bool is_told(const Knowledge& knowledge) {
   return knowledge.knowledge == KnowledgeClass::sender || knowledge.knowledge == KnowledgeClass::receiver;
 }
 
-StatementPattern find_pattern(const BoundPlan& bound, const Statement& s) {
-  return with_finder(bound, s, [&](PatternFinder& finder) {
+StatementPattern find_pattern(const BoundPlan& bound, const Statement& s, const Knowledge& knowledge) {
+  return with_finder(bound, s, knowledge, [&](PatternFinder& finder) {
     finder.check_deciders();
     StatementPattern out;
     out.values = finder.values();
@@ -316,8 +316,8 @@ StatementPattern find_pattern(const BoundPlan& bound, const Statement& s) {
   });
 }
 
-OwnHalf find_own_half(const BoundPlan& bound, const Statement& s) {
-  return with_finder(bound, s, [](PatternFinder& finder) { return finder.own_half(); });
+OwnHalf find_own_half(const BoundPlan& bound, const Statement& s, const Knowledge& knowledge) {
+  return with_finder(bound, s, knowledge, [](PatternFinder& finder) { return finder.own_half(); });
 }
 
 [[gnu::hot]] std::uint64_t mixed(std::uint64_t h, std::uint64_t v) {
@@ -326,8 +326,7 @@ OwnHalf find_own_half(const BoundPlan& bound, const Statement& s) {
   return h ^ (h >> 32);
 }
 
-bool may_ends_differ(const PlanModel& plan, const Statement& s) {
-  const Knowledge knowledge = infer_knowledge(plan, s);
+bool may_ends_differ(const PlanModel& plan, const Statement& s, const Knowledge& knowledge) {
   if (is_told(knowledge)) return false;
   if (knowledge.knowledge == KnowledgeClass::corresponding) return true;
   bool out = false;

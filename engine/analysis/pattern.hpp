@@ -64,7 +64,7 @@ bool is_told(const Knowledge& knowledge);
 
 /// Works out both halves of the pattern of a global or corresponding statement for the rank of `bound.state`. Throws
 /// PlanError that names the environment. Cost: grows with what this rank moves; see solver.hpp.
-StatementPattern find_pattern(const BoundPlan& bound, const Statement& s);
+StatementPattern find_pattern(const BoundPlan& bound, const Statement& s, const Knowledge& knowledge);
 
 /// Works out the half that the rank knows as the one that evaluates the where-list (push: what it sends; pull: what it
 /// receives), and what it has to tell its peers, itself among them, ascending.
@@ -72,7 +72,7 @@ struct OwnHalf {
   StatementPattern pattern;
   std::vector<Notice> notices;
 };
-OwnHalf find_own_half(const BoundPlan& bound, const Statement& s);
+OwnHalf find_own_half(const BoundPlan& bound, const Statement& s, const Knowledge& knowledge);
 
 /// Adds the other half, from what ranks have told this one (ascending). Throws PlanError.
 void add_told_half(const BoundPlan& bound, const Statement& s, const std::vector<Notice>& told,
@@ -80,7 +80,7 @@ void add_told_half(const BoundPlan& bound, const Statement& s, const std::vector
 
 /// Whether what one end of a message expects may hang on data that the other end does not know: a claim, or slices by
 /// private names. Then segments have digests, and the ends compare them.
-bool may_ends_differ(const PlanModel& plan, const Statement& s);
+bool may_ends_differ(const PlanModel& plan, const Statement& s, const Knowledge& knowledge);
 
 /// One step of a digest.
 std::uint64_t mixed(std::uint64_t h, std::uint64_t v);

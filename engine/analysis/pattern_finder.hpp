@@ -10,7 +10,7 @@ namespace kplan {
 
 class PatternFinder {
  public:
-  PatternFinder(const BoundPlan& bound, const Statement& s);
+  PatternFinder(const BoundPlan& bound, const Statement& s, const Knowledge& knowledge);
 
   /// What this rank sends, or receives.
   std::vector<Flow> flows(bool as_sender);
@@ -60,8 +60,8 @@ class PatternFinder {
 
 /// Calls f(finder) and turns its faults into errors.
 template <class F>
-auto with_finder(const BoundPlan& bound, const Statement& s, const F& f) {
-  PatternFinder finder(bound, s);
+auto with_finder(const BoundPlan& bound, const Statement& s, const Knowledge& knowledge, const F& f) {
+  PatternFinder finder(bound, s, knowledge);
   try {
     return f(finder);
   } catch (const SolverFault& fault) {

@@ -348,7 +348,9 @@ void add_told_half(const BoundPlan& bound, const Statement& s, const std::vector
 
 std::vector<EnvironmentKey> ReceivedEnvironments::keys(std::int64_t sender, int reduction) const {
   const auto k = static_cast<std::size_t>(reduction);
-  if (!told_) return with_finder(bound_, s_, [&](PatternFinder& finder) { return finder.keys(k, sender); });
+  if (!told_)
+    return with_finder(bound_, s_, infer_knowledge(*bound_.model, s_),
+                       [&](PatternFinder& finder) { return finder.keys(k, sender); });
   const NoticeLayout layout(s_, s_.reductions[k]);
   std::vector<EnvironmentKey> out;
   for (const Notice& notice : *told_)
@@ -369,7 +371,7 @@ std::string ReceivedEnvironments::text_at(std::int64_t sender, int reduction, st
   const auto k = static_cast<std::size_t>(reduction);
   try {
     if (!told_) {
-      PatternFinder finder(bound_, s_);
+      PatternFinder finder(bound_, s_, infer_knowledge(*bound_.model, s_));
       return finder.text_at(k, sender, offset_bytes, occurrence);
     }
     ToldHalf half(bound_, s_);

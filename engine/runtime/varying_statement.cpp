@@ -28,7 +28,8 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
       number_(number),
       rank_(transport.rank()),
       size_(transport.size()),
-      is_told_(is_told(infer_knowledge(*bound.model, statement_))),
+      knowledge_(infer_knowledge(*bound.model, statement_)),
+      is_told_(is_told(knowledge_)),
       first_(transport.open_exchange(deadline)),
       rows_(std::move(rows)),
       known_(*bound.model, statement_),
@@ -113,7 +114,7 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
 
 void VaryingStatement::begin_draft(const RunContext& context) {
   found_.bound.reset();
-  draft_ = draft_statement(context.bound, number_);
+  draft_ = draft_statement(context.bound, number_, knowledge_);
   found_.bound = draft_->bound;
   found_.schedule = draft_->schedule;
 }

@@ -100,6 +100,7 @@ class VaryingStatement {
   std::vector<int> uniform_parameters_;
   std::size_t number_;
   int rank_, size_;  ///< in the world
+  Knowledge knowledge_;
   bool is_told_;
   std::unique_ptr<transport::SparseExchange> first_;
   std::unique_ptr<transport::SparseExchange> second_;  ///< of values that were asked for, or to settle patterns

@@ -81,28 +81,27 @@ Touched touched_by(const PlanModel& plan, const Statement& s) {
 }
 
 /// Those that are written, and read or written by something else too.
-std::set<int> contested_buffers(const PlanModel& plan) {
+std::set<int> contested_buffers(const std::vector<StatementDraft>& drafts) {
   std::set<int> reads, writes, out;
-  for (const Statement& s : plan.statements) {
-    const Touched touched = touched_by(plan, s);
-    reads.insert(touched.reads.begin(), touched.reads.end());
-    for (const int b : touched.writes)
+  for (const StatementDraft& draft : drafts) {
+    reads.insert(draft.touched.reads.begin(), draft.touched.reads.end());
+    for (const int b : draft.touched.writes)
       if (!writes.insert(b).second) out.insert(b);
   }
   std::ranges::set_intersection(reads, writes, std::inserter(out, out.end()));
   return out;
 }
 
-StatementDraft draft_statement(const BoundPlan& bound, std::size_t number) {
+StatementDraft draft_statement(const BoundPlan& bound, std::size_t number, Knowledge knowledge) {
   const PlanModel& plan = *bound.model;
   const Statement& s = plan.statements[number];
   StatementDraft out;
   out.schedule.statement = static_cast<int>(number);
   out.schedule.name = s.name;
-  out.schedule.knowledge = infer_knowledge(plan, s);
-  out.schedule.compares_ends = may_ends_differ(plan, s);
-  const Touched touched = touched_by(plan, s);
-  out.schedule.reads_what_it_writes = meet(touched.reads, touched.writes);
+  out.schedule.knowledge = std::move(knowledge);
+  out.schedule.compares_ends = may_ends_differ(plan, s, out.schedule.knowledge);
+  out.touched = touched_by(plan, s);
+  out.schedule.reads_what_it_writes = meet(out.touched.reads, out.touched.writes);
   if (!takes_part(bound, s)) {
     out.bound = bound;
     out.schedule.size = 0;
@@ -113,10 +112,10 @@ StatementDraft draft_statement(const BoundPlan& bound, std::size_t number) {
   out.schedule.size = out.bound.state.size;
   out.schedule.members = out.bound.members;
   if (!is_told(out.schedule.knowledge)) {
-    out.pattern = find_pattern(out.bound, s);
+    out.pattern = find_pattern(out.bound, s, out.schedule.knowledge);
     return out;
   }
-  OwnHalf half = find_own_half(out.bound, s);
+  OwnHalf half = find_own_half(out.bound, s, out.schedule.knowledge);
   out.pattern = std::move(half.pattern);
   out.notices = std::move(half.notices);
   return out;
@@ -163,20 +162,21 @@ StatementSchedule finish_statement(StatementDraft draft, std::vector<Notice> tol
   return out;
 }
 
-std::vector<StatementDraft> draft_schedule(const BoundPlan& bound, Varying varying) {
+std::vector<StatementDraft> draft_schedule(const BoundPlan& bound, const std::vector<Knowledge>& knowledge,
+                                           Varying varying) {
   std::vector<StatementDraft> out;
   for (std::size_t k = 0; k < bound.model->statements.size(); ++k) {
     const Statement& s = bound.model->statements[k];
-    Knowledge knowledge = infer_knowledge(*bound.model, s);
-    if (!knowledge.is_varying || varying == Varying::included) {
-      out.push_back(draft_statement(bound, k));
+    if (!knowledge[k].is_varying || varying == Varying::included) {
+      out.push_back(draft_statement(bound, k, knowledge[k]));
       continue;
     }
     out.emplace_back();
     out.back().bound = bound;
+    out.back().touched = touched_by(*bound.model, s);
     out.back().schedule.statement = static_cast<int>(k);
     out.back().schedule.name = s.name;
-    out.back().schedule.knowledge = std::move(knowledge);
+    out.back().schedule.knowledge = knowledge[k];
     out.back().schedule.size = 0;
   }
   return out;
@@ -208,13 +208,14 @@ Schedule finish_schedule(const BoundPlan& bound, std::vector<StatementDraft> dra
             std::ranges::find(*drafts[number].bound.members, from) - drafts[number].bound.members->begin();
       told[number].push_back(std::move(next.notice));
     }
-  const std::set<int> contested = contested_buffers(plan);
+  const std::set<int> contested = contested_buffers(drafts);
   Footprint phase;
   out.statements.reserve(drafts.size());  // footprints point into them
   for (std::size_t k = 0; k < drafts.size(); ++k) {
+    const Touched touched = std::move(drafts[k].touched);
     out.statements.push_back(finish_statement(std::move(drafts[k]), std::move(told[k])));
     StatementSchedule& statement = out.statements.back();
-    Footprint next(bound, statement, contested);
+    Footprint next(bound, statement, touched, contested);
     statement.reads_what_it_writes = next.reads_of(next);
     if (out.phases.empty() || next.reads_of(phase) || next.writes_of(phase) || phase.reads_of(next)) {
       out.phases.emplace_back();
@@ -226,6 +227,8 @@ Schedule finish_schedule(const BoundPlan& bound, std::vector<StatementDraft> dra
   return out;
 }
 
-Schedule build_schedule(const BoundPlan& bound) { return finish_schedule(bound, draft_schedule(bound), {}); }
+Schedule build_schedule(const BoundPlan& bound) {
+  return finish_schedule(bound, draft_schedule(bound, infer_knowledge(*bound.model)), {});
+}
 
 }  // namespace kplan

@@ -82,9 +82,9 @@ void ElementSet::insert(std::int64_t first, std::int64_t count) {
   }
 }
 
-Footprint::Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const std::set<int>& contested) {
+Footprint::Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const Touched& touched,
+                     const std::set<int>& contested) {
   const Statement& s = bound.model->statements[static_cast<std::size_t>(schedule.statement)];
-  const Touched touched = touched_by(*bound.model, s);
   const auto begin = [&](Elements& to, const std::set<int>& buffers) {
     for (const int b : buffers) {
       const auto n = static_cast<std::size_t>(b);

@@ -45,7 +45,8 @@ class Footprint {
   Footprint() = default;
   /// The elements of the `contested` buffers, and the rest by buffer; all is by buffer where the pattern varies. The
   /// schedule's messages must stay where they are.
-  Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const std::set<int>& contested);
+  Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const Touched& touched,
+            const std::set<int>& contested);
 
   /// Whether `this` reads something that `other` writes.
   bool reads_of(Footprint& other) { return meet(reads_, other.writes_); }

@@ -71,16 +71,23 @@ struct Schedule {
   bool has_common_phases = false;  ///< all ranks have the same, as they have found out together
 };
 
+/// What a statement reads (varying names of its pattern included) and writes, by buffer.
+struct Touched {
+  std::set<int> reads, writes;
+};
+Touched touched_by(const PlanModel& plan, const Statement& s);
+
 /// A statement's schedule as far as this rank can work it out alone.
 struct StatementDraft {
   BoundPlan bound;  ///< as the statement's group sees it
+  Touched touched;
   StatementSchedule schedule;
   StatementPattern pattern;
   std::vector<Notice> notices;  ///< what peers must be told before they can finish theirs; this rank among them
 };
 
 /// Throws PlanError (bounds, ranks, counts) and Unsupported. Collective over nobody.
-StatementDraft draft_statement(const BoundPlan& bound, std::size_t number);
+StatementDraft draft_statement(const BoundPlan& bound, std::size_t number, Knowledge knowledge);
 
 /// What this rank sends to others, where it knows that alone (a push).
 std::vector<Message> sent_messages(const StatementDraft& draft);
@@ -89,10 +96,11 @@ std::vector<Message> sent_messages(const StatementDraft& draft);
 /// is_told(knowledge)). Throws PlanError (bounds, counts, double assignment).
 StatementSchedule finish_statement(StatementDraft draft, std::vector<Notice> told);
 
-/// The drafts of a plan's statements. Those with varying patterns are left to every run, or drafted from the contents
-/// that `bound` knows.
+/// The drafts of a plan's statements, of which `knowledge` is inferred. Those with varying patterns are left to every
+/// run, or drafted from the contents that `bound` knows.
 enum class Varying : std::uint8_t { left_out, included };
-std::vector<StatementDraft> draft_schedule(const BoundPlan& bound, Varying varying = Varying::left_out);
+std::vector<StatementDraft> draft_schedule(const BoundPlan& bound, const std::vector<Knowledge>& knowledge,
+                                           Varying varying = Varying::left_out);
 
 /// What each world rank must be told, this one left out: the bytes of notices.
 std::map<std::int64_t, std::vector<std::byte>> letters_of(const std::vector<StatementDraft>& drafts);
@@ -103,12 +111,6 @@ Schedule finish_schedule(const BoundPlan& bound, std::vector<StatementDraft> dra
 
 /// Both steps, for plans in which nobody is told anything.
 Schedule build_schedule(const BoundPlan& bound);
-
-/// What a statement reads (varying names of its pattern included) and writes, by buffer.
-struct Touched {
-  std::set<int> reads, writes;
-};
-Touched touched_by(const PlanModel& plan, const Statement& s);
 
 /// The schedule as a JSON document for people and tests.
 std::string to_json(const Schedule& schedule, const PlanModel& plan);

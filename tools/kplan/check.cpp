@@ -25,7 +25,7 @@ struct Checked {
 
 Checked check_ranks(const Contents& contents, const Options& options) {
   Checked out;
-  out.statements = knowledge_of(contents.plan().model());
+  out.statements = infer_knowledge(contents.plan().model());
   if (!options.ranks) return out;
   DryRun dry(contents, *options.ranks);
   out.ranks = options.rank ? std::vector{chosen_rank(options, *options.ranks)}

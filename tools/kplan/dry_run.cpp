@@ -13,16 +13,11 @@
 
 namespace kplan::cli {
 
-std::vector<Knowledge> knowledge_of(const PlanModel& plan) {
-  std::vector<Knowledge> out;
-  for (const Statement& s : plan.statements) out.push_back(infer_knowledge(plan, s));
-  return out;
-}
-
 const char* found_at(const Knowledge& knowledge) { return knowledge.is_varying ? "run" : "compile"; }
 
-DryRun::DryRun(const Contents& contents, std::int64_t size) : contents_(contents), size_(size) {
-  for (const Knowledge& k : knowledge_of(contents.plan().model())) {
+DryRun::DryRun(const Contents& contents, std::int64_t size)
+    : contents_(contents), size_(size), knowledge_(infer_knowledge(contents.plan().model())) {
+  for (const Knowledge& k : knowledge_) {
     tells_ = tells_ || is_told(k);
     varies_ = varies_ || k.is_varying;
   }
@@ -60,7 +55,7 @@ void DryRun::tell() {
   for (std::int64_t r = 0; r < size_; ++r) {
     RankValues rank = values_of(r);
     form_groups(rank.values.bound, places(rank.values.bound));
-    for (auto& [to, bytes] : letters_of(draft_schedule(rank.values.bound, Varying::included)))
+    for (auto& [to, bytes] : letters_of(draft_schedule(rank.values.bound, knowledge_, Varying::included)))
       letters_[to].emplace_back(r, std::move(bytes));
   }
 }
@@ -74,7 +69,7 @@ DryRun::Visit DryRun::visit(std::int64_t rank) {
   tell();
   std::vector<std::pair<std::int64_t, std::span<const std::byte>>> told;
   for (const auto& [from, bytes] : letters_[rank]) told.emplace_back(from, bytes);
-  out.schedule = finish_schedule(out.bound, draft_schedule(out.bound, Varying::included), told);
+  out.schedule = finish_schedule(out.bound, draft_schedule(out.bound, knowledge_, Varying::included), told);
   for (const StatementSchedule& s : out.schedule.statements) {
     if (!s.compares_ends) continue;
     for (const Message& m : s.sends)

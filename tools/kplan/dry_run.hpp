@@ -55,6 +55,7 @@ class DryRun {
 
   const Contents& contents_;
   std::int64_t size_;
+  std::vector<Knowledge> knowledge_;  ///< by statement
   bool tells_ = false, varies_ = false, is_told_ = false;
   std::vector<RankValues> kept_;  ///< bound plans that were given out refer to them
   std::vector<std::int64_t> visited_;
@@ -68,7 +69,6 @@ class DryRun {
 std::vector<std::int64_t> ranks_to_visit(std::int64_t size, std::int64_t most);
 
 /// The knowledge of each statement, without values. Throws PlanError where a claim is wrong.
-std::vector<Knowledge> knowledge_of(const PlanModel& plan);
 
 /// When a statement's pattern is found: `compile`, or `run` where it varies.
 const char* found_at(const Knowledge& knowledge);

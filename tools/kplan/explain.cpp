@@ -67,7 +67,7 @@ Explanation count(const Contents& contents, std::int64_t size) {
   Explanation out;
   out.ranks = ranks_to_visit(size, most_counted_ranks);
   out.are_all = static_cast<std::int64_t>(out.ranks.size()) == size;
-  out.statements = knowledge_of(contents.plan().model());
+  out.statements = infer_knowledge(contents.plan().model());
   const PlanModel& plan = contents.plan().model();
   const std::size_t statements = out.statements.size();
   std::vector<std::vector<CollectiveCandidates>> candidates(statements);

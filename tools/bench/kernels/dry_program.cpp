@@ -8,13 +8,15 @@ namespace kplan::bench {
 namespace {
 
 Program program_of(const std::vector<BoundValues>& values, int rank) {
+  const BoundPlan& bound = values[static_cast<std::size_t>(rank)].bound;
+  const std::vector<Knowledge> knowledge = infer_knowledge(*bound.model);
   std::vector<std::pair<std::int64_t, std::vector<std::byte>>> letters;
   for (std::size_t r = 0; r < values.size(); ++r)
-    for (auto& [to, bytes] : letters_of(draft_schedule(values[r].bound)))
+    for (auto& [to, bytes] : letters_of(draft_schedule(values[r].bound, knowledge)))
       if (to == rank) letters.emplace_back(static_cast<std::int64_t>(r), std::move(bytes));
   const std::vector<std::pair<std::int64_t, std::span<const std::byte>>> told(letters.begin(), letters.end());
-  const BoundPlan& bound = values[static_cast<std::size_t>(rank)].bound;
-  return make_program(bound, finish_schedule(bound, draft_schedule(bound), told), {}, jit::Wait::until_compiled);
+  return make_program(bound, finish_schedule(bound, draft_schedule(bound, knowledge), told), {},
+                      jit::Wait::until_compiled);
 }
 
 std::vector<BoundValues> values_of(const std::vector<Case>& cases) {
