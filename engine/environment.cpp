@@ -31,9 +31,11 @@ bool is_slip_of(std::string_view a, std::string_view b) {
 void check_environment() {
   std::vector<std::string_view> known = transport::checked_variables();
   for (const std::string_view name : jit::checked_variables()) known.push_back(name);
+  constexpr std::string_view prefix = "KPLAN_";
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (std::strncmp(*entry, prefix.data(), prefix.size()) != 0) continue;
     const std::string_view name(*entry, std::strcspn(*entry, "="));
-    if (!name.starts_with("KPLAN_") || std::ranges::find(known, name) != known.end()) continue;
+    if (std::ranges::find(known, name) != known.end()) continue;
     const auto meant = std::ranges::find_if(known, [&](std::string_view k) { return is_slip_of(name, k); });
     if (meant != known.end())
       throw PlanError("KP-E013",

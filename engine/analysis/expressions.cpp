@@ -1,38 +1,41 @@
 #include "engine/analysis/expressions.hpp"
 
-#include <functional>
-
 namespace kplan {
 namespace {
 
-using Replace = std::function<ExprPtr(const ExprPtr&)>;  ///< null: look inside
-
-ExprPtr rewrite(const ExprPtr& e, const Replace& replace) {
-  if (!e) return e;
+/// The expression with what `replace` gives in place of nodes for which it is not null; nothing is copied of an
+/// expression without such nodes, for which null is returned.
+template <class Replace>
+ExprPtr replaced(const Expr& e, const Replace& replace) {
   if (ExprPtr other = replace(e)) return other;
-  bool changed = false;
-  const auto inner = [&](const ExprPtr& p) {
-    ExprPtr out = rewrite(p, replace);
-    changed = changed || out != p;
-    return out;
+  std::shared_ptr<Expr> out;
+  const auto look_into = [&](const ExprPtr& part, const auto& same_part_of) {
+    if (!part) return;
+    if (ExprPtr other = replaced(*part, replace)) {
+      if (!out) out = std::make_shared<Expr>(e);
+      same_part_of(*out) = std::move(other);
+    }
   };
-  std::vector<ExprPtr> operands;
-  std::vector<Subscript> subscripts;
-  for (const auto& o : e->operands) operands.push_back(inner(o));
-  for (const Subscript& s : e->subscripts) subscripts.push_back({inner(s.lo), inner(s.hi), inner(s.step), s.is_slice});
-  if (!changed) return e;
-  Expr out = *e;
-  out.operands = std::move(operands);
-  out.subscripts = std::move(subscripts);
-  return std::make_shared<const Expr>(std::move(out));
+  for (std::size_t k = 0; k < e.operands.size(); ++k)
+    look_into(e.operands[k], [&](Expr& x) -> ExprPtr& { return x.operands[k]; });
+  for (std::size_t k = 0; k < e.subscripts.size(); ++k)
+    for (const auto part : {&Subscript::lo, &Subscript::hi, &Subscript::step})
+      look_into(e.subscripts[k].*part, [&](Expr& x) -> ExprPtr& { return x.subscripts[k].*part; });
+  return out;
+}
+
+template <class Replace>
+ExprPtr rewrite(const ExprPtr& e, const Replace& replace) {
+  ExprPtr out = e ? replaced(*e, replace) : nullptr;
+  return out ? out : e;
 }
 
 }  // namespace
 
 ExprPtr with_rank(const ExprPtr& e, std::int64_t rank) {
-  return rewrite(e, [&](const ExprPtr& x) -> ExprPtr {
-    if (x->kind != ExprKind::rank) return nullptr;
-    Expr constant = *x;
+  return rewrite(e, [&](const Expr& x) -> ExprPtr {
+    if (x.kind != ExprKind::rank) return nullptr;
+    Expr constant = x;
     constant.kind = ExprKind::constant;
     constant.value = ScalarValue::integer(rank);
     return std::make_shared<const Expr>(std::move(constant));
@@ -57,10 +60,10 @@ bool has_private_count(const PlanModel& plan, const Expr& e) {
 }
 
 ExprPtr with_bindings(const ExprPtr& e, const Statement& s) {
-  return rewrite(e, [&](const ExprPtr& x) -> ExprPtr {
-    if (x->kind != ExprKind::variable) return nullptr;
+  return rewrite(e, [&](const Expr& x) -> ExprPtr {
+    if (x.kind != ExprKind::variable) return nullptr;
     for (const Clause& c : s.clauses)
-      if (c.kind == ClauseKind::binding && c.variable == x->id) return with_bindings(c.expression, s);
+      if (c.kind == ClauseKind::binding && c.variable == x.id) return with_bindings(c.expression, s);
     return nullptr;
   });
 }

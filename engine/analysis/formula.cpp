@@ -75,9 +75,6 @@ StridedInterval clamp_to_type(const StridedInterval& v, Scalar type) {
 Formula::Formula(const Knowing& knowing) : knowing_(knowing), bindings_(knowing.statement->variables.size()) {
   for (const Clause& c : knowing.statement->clauses)
     if (c.kind == ClauseKind::binding) bindings_[static_cast<std::size_t>(c.variable)] = c.expression.get();
-  scratch_state_ = *knowing.state;
-  scratch_state_.size = knowing.size;
-  scratch_variables_.resize(bindings_.size());
 }
 
 Formula::Mask Formula::mask_of(const Expr& e) const {
@@ -133,8 +130,13 @@ StridedInterval Formula::range_of_number(std::size_t number, const Box& box) con
 }
 
 ScalarValue Formula::exact(const Expr& e, const Box& box) const {
-  values_at(box, {}, scratch_state_, scratch_variables_);
-  return evaluate(e, {.state = &scratch_state_, .variables = scratch_variables_.data()});
+  if (!scratch_state_) {
+    scratch_state_ = *knowing_.state;
+    scratch_state_->size = knowing_.size;
+    scratch_variables_.resize(bindings_.size());
+  }
+  values_at(box, {}, *scratch_state_, scratch_variables_);
+  return evaluate(e, {.state = &*scratch_state_, .variables = scratch_variables_.data()});
 }
 
 void Formula::values_at(const Box& box, const std::vector<std::int64_t>& indices, RankState& state,

@@ -116,7 +116,7 @@ class Formula {
   std::vector<const Expr*> bindings_;  ///< by variable; null for generators
   mutable std::unordered_map<const Expr*, Mask> masks_;
   mutable std::unordered_map<int, StridedInterval> hulls_;
-  mutable RankState scratch_state_;
+  mutable std::optional<RankState> scratch_state_;  ///< made when it is first needed
   mutable std::vector<ScalarValue> scratch_variables_;
 };
 

@@ -14,7 +14,8 @@ Walk::Walk(const Statement& s, const RankState& state) : s_(s), columns_(s, stat
   stages_.reserve(s.clauses.size());
   int bound_count = 0;
   for (const Clause& c : s.clauses) {
-    Stage& stage = stages_.emplace_back(Stage{c, bound_count, all_, {}, {}, Block(s.variables.size())});
+    const std::size_t made = c.kind == ClauseKind::generator ? s.variables.size() : 0;
+    Stage& stage = stages_.emplace_back(Stage{c, bound_count, all_, {}, {}, Block(made)});
     const auto add = [&](const ExprPtr& e) { stage.programs.push_back(columns_.program(*e, Form::integers)); };
     if (c.expression) add(c.expression);
     if (c.kind == ClauseKind::generator && c.set.kind == Set::Kind::range)
