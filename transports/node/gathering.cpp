@@ -14,6 +14,7 @@ namespace kplan::transport::node_path {
 struct alignas(64) Gathering::Part {
   std::atomic<std::uint64_t> number;  ///< of the gathering that the bytes are for
   std::uint64_t count;                ///< of bytes; they are here if they are at most most_bytes
+  bool is_free;
   alignas(64) char bytes[most_bytes];
 };
 
@@ -61,11 +62,12 @@ Gathering::Part& Gathering::part(int rank) const { return memory(rank).parts[num
 
 bool Gathering::has_begun(int rank) const { return part(rank).number.load(std::memory_order_acquire) == number_; }
 
-void Gathering::begin(std::string_view mine) {
+void Gathering::begin(std::string_view mine, bool is_free) {
   ++number_;
   came_ = 0;
   Part& own = part(rank_);
   own.count = mine.size();
+  own.is_free = is_free;
   if (mine.size() <= most_bytes) std::ranges::copy(mine, own.bytes);
   own.number.store(number_, std::memory_order_release);
 }
@@ -97,9 +99,11 @@ std::string Gathering::given_up() const {
 std::optional<std::vector<std::string>> Gathering::take() {
   std::vector<std::string> out;
   bool fits = true;
+  were_all_free_ = true;
   for (int rank = 0; std::cmp_less(rank, segments_.size()); ++rank) {
     const Part& p = part(rank);
     fits = fits && p.count <= most_bytes;
+    were_all_free_ = were_all_free_ && p.is_free;
     if (fits) out.emplace_back(p.bytes, p.count);
   }
   if (!fits) return std::nullopt;

@@ -18,8 +18,8 @@ class Gathering {
   /// Collective, by the base transport; all its ranks are neighbours. Errors: TransportError.
   Gathering(Transport& base, const Neighbours& neighbours, Clock::time_point deadline);
 
-  /// Begins the next one, when the one before it was taken.
-  void begin(std::string_view mine);
+  /// Begins the next one, when the one before it was taken. `is_free`: this rank's answer beside what it brings.
+  void begin(std::string_view mine, bool is_free);
   /// Whether all ranks have begun it. Never blocks.
   bool is_complete();
   bool has_begun(int rank) const;
@@ -28,6 +28,8 @@ class Gathering {
   /// What they brought, in rank order, once it is complete. Nothing where some rank has brought more than most_bytes:
   /// all ranks get nothing then.
   std::optional<std::vector<std::string>> take();
+  /// Whether all ranks were free in the last one that was taken.
+  bool were_all_free() const { return were_all_free_; }
 
   /// Tells all ranks that this one waits no longer, and why; whoever looks later is told, too.
   void give_up(std::string_view why);
@@ -43,8 +45,9 @@ class Gathering {
   Part& part(int rank) const;
 
   int rank_;
-  std::uint64_t number_ = 0;                        ///< of the gathering that is under way, or was the last
-  int came_ = 0;                                    ///< the ranks before it have begun that
+  std::uint64_t number_ = 0;  ///< of the gathering that is under way, or was the last
+  int came_ = 0;              ///< the ranks before it have begun that
+  bool were_all_free_ = false;
   std::vector<std::shared_ptr<Segment>> segments_;  ///< by rank
 };
 

@@ -8,6 +8,7 @@
 #include <cassert>
 #include <exception>
 #include <map>
+#include <utility>
 
 #include "transports/bytes.hpp"
 #include "transports/codes.hpp"
@@ -114,6 +115,7 @@ class NodeTransport final : public Transport {
   RingStore rings_;
   std::unique_ptr<Gathering> gathering_;  ///< null on all ranks or on none
   std::unique_ptr<LentPipes> set_up_pipes_;
+  bool are_pipes_free_ = false;  ///< on all ranks, as they said in the last all-gather; the same on all of them
   static constexpr unsigned turns_of_base = 256;
   std::size_t piece_bytes_ = piece_bytes_from_environment();
   std::size_t non_temporal_bytes_ = non_temporal_bytes_from_environment();
@@ -218,7 +220,8 @@ std::vector<std::string> NodeTransport::allgather(std::string_view mine, Clock::
   base_->require_usable();
   if (has_failed_)
     throw TransportError(codes::unusable, "a collective call after one that failed; make a new transport");
-  gathering_->begin(mine);
+  are_pipes_free_ = false;
+  gathering_->begin(mine, set_up_pipes_ && set_up_pipes_->are_free());
   try {
     wait_for_all(deadline);
   } catch (...) {
@@ -227,7 +230,9 @@ std::vector<std::string> NodeTransport::allgather(std::string_view mine, Clock::
       gathering_->give_up("rank " + std::to_string(rank()) + " has failed in one; see what it reports");
     throw;
   }
-  if (auto all = gathering_->take()) return std::move(*all);
+  auto all = gathering_->take();
+  are_pipes_free_ = gathering_->were_all_free();
+  if (all) return std::move(*all);
   return base_->allgather(mine, deadline);
 }
 
@@ -313,12 +318,13 @@ std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point d
     return base_->open_exchange(deadline, use);
   }
   if (use == Use::runs) return shared_exchange(rank(), open_pipes(deadline), in_flight_);
-  // Ranks destroy objects when they like, so they ask each other whether all have destroyed the last one.
+  // Ranks destroy objects when they like, so they ask each other whether all have destroyed the last one, if no
+  // all-gather has told them since.
   if (!set_up_pipes_) set_up_pipes_ = std::make_unique<LentPipes>(rank(), open_pipes(deadline), in_flight_);
-  const char mine = set_up_pipes_->are_free() ? '1' : '0';
-  const std::vector<std::string> all = allgather({&mine, 1}, deadline);
-  const bool are_free = std::ranges::all_of(all, [](const std::string& theirs) { return theirs == "1"; });
-  return are_free ? set_up_pipes_->lend() : base_->open_exchange(deadline, use);
+  base_->require_usable();
+  if (!are_pipes_free_) allgather({}, deadline);
+  if (!std::exchange(are_pipes_free_, false)) return base_->open_exchange(deadline, use);
+  return set_up_pipes_->lend();
 }
 
 }  // namespace
