@@ -178,9 +178,10 @@ void GrowingTrack::append(std::span<const std::int64_t> bases) {
   if (count_ == 0) track_.bases = {bases[0]};
   if (count_ < 2 && count_ + std::ssize(bases) > 1)
     track_.step = difference(bases[static_cast<std::size_t>(1 - count_)], track_.bases[0]);
-  bool is_other = bases[0] != track_.base(count_);
-  for (std::size_t k = 1; k < bases.size(); ++k) is_other |= difference(bases[k], bases[k - 1]) != track_.step;
-  if (is_other) {
+  const std::int64_t step = track_.step;
+  std::int64_t other = bases[0] ^ track_.base(count_);  // 0 while all bases are those that the step gives
+  for (std::size_t k = 1; k < bases.size(); ++k) other |= difference(bases[k], bases[k - 1]) ^ step;
+  if (other != 0) {
     list();
     track_.bases.insert(track_.bases.end(), bases.begin(), bases.end());
   } else {

@@ -78,10 +78,14 @@ void Enumeration::each_decided(const std::function<void(std::size_t, const Block
 
 void Enumeration::check_ranks(const ColumnProgram& ranks, const Column& values, bool are_senders,
                               const Block& block) const {
-  const auto is_outside = [&](std::int64_t rank) { return rank < 0 || rank >= bound_.state.size; };
-  bool is_wrong = false;
-  for (std::size_t row = 0; row < block.count; ++row) is_wrong |= is_outside(values[row]);
-  if (!is_wrong) return;
+  const std::int64_t size = bound_.state.size;
+  const auto is_outside = [&](std::int64_t rank) { return rank < 0 || rank >= size; };
+  std::uint64_t wrong = 0;  // its highest bit is set where a rank is negative, or the last one less the rank is
+  for (std::size_t row = 0; row < block.count; ++row) {
+    const auto rank = static_cast<std::uint64_t>(values[row]);
+    wrong |= rank | (static_cast<std::uint64_t>(size) - 1 - rank);
+  }
+  if (static_cast<std::int64_t>(wrong) >= 0) return;
   const auto first = std::find_if(values.begin(), values.end(), is_outside);
   throw BlockFault{
       rank_outside_group(are_senders ? "sender" : "receiver", *first, bound_.state.size, ranks.expression().span),
