@@ -51,11 +51,8 @@ void add_scaled(Track& track, const Track& words, std::int64_t scale, std::int64
   if (words.is_listed() || track.is_listed()) {
     if (!track.is_listed()) track.bases = track.listed_bases(list_length);
     track.step = 0;
-    if (words.is_listed())
-      for (std::size_t o = 0; o < track.bases.size(); ++o) track.bases[o] += scale * (words.bases[o] + shift);
-    else
-      for (std::size_t o = 0; o < track.bases.size(); ++o)
-        track.bases[o] += scale * (words.base(static_cast<std::int64_t>(o)) + shift);
+    for (std::int64_t o = 0; o < list_length; ++o)
+      track.bases[static_cast<std::size_t>(o)] += scale * (words.base(o) + shift);
   } else {
     track.bases[0] += scale * (words.bases[0] + shift);
     track.step += scale * words.step;
