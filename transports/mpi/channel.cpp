@@ -6,6 +6,9 @@
 // in parts then, and a message goes from slot 0 whenever those before are sent, which are the lines that are in the
 // caches.
 //
+// What a receiver does when it has taken a message is what its peers wait for next, so the receive is started again
+// when the next message is looked for: this rank has sent its own by then.
+//
 // MPI sends small messages before they are received, so completed sends alone would let a sender run ahead without
 // bound. The last slot's sends are therefore synchronous: they complete when their receive is matched, and hold the
 // sender to less than three rounds of slots ahead of the receiver.
@@ -237,6 +240,7 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
   ~Receiver() override;
 
   const std::byte* arrived(std::uint64_t seq) override {
+    restart();
     while ((seq + 1) * parts_ > arrived_) {
       if (arrived_ == started_ || !is_complete(*world_, &requests_[arrived_ % requests_.size()])) return nullptr;
       ++arrived_;
@@ -245,13 +249,19 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
   }
 
   void release(std::uint64_t seq) override {
-    assert((seq + 1) * parts_ <= arrived_ && seq * parts_ + requests_.size() == started_);
+    assert((seq + 1) * parts_ <= arrived_ && seq * parts_ == released_);
     (void)seq;
-    for (std::size_t part = 0; part < parts_; ++part, ++started_)
-      check(MPI_Start(&requests_[started_ % requests_.size()]), "MPI_Start");
+    restart();
+    released_ += parts_;
+    if (slots_ == 1) restart();  // no other receive is under way, and a long message comes only to one that is
   }
 
  private:
+  /// Starts the receives of what was released.
+  void restart() {
+    for (; started_ < released_ + requests_.size(); ++started_)
+      check(MPI_Start(&requests_[started_ % requests_.size()]), "MPI_Start");
+  }
   void close() override;
 
   static constexpr int most_started = 4;
@@ -261,6 +271,7 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
   std::vector<MPI_Request> requests_;  // by slot and part
   std::uint64_t started_ = 0;          // parts
   std::uint64_t arrived_ = 0;          // parts known to have come
+  std::uint64_t released_ = 0;         // parts
 };
 
 Receiver::Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes)
@@ -279,10 +290,7 @@ Receiver::Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int ta
                           world_->comm(), &requests_[i]),
             "MPI_Recv_init");
     }
-    for (MPI_Request& request : requests_) {
-      check(MPI_Start(&request), "MPI_Start");
-      ++started_;
-    }
+    restart();
   } catch (...) {
     world_->leave(this);
     world_->taint();
