@@ -164,6 +164,28 @@ TEST_CASE("a region put in place arrives as it was, and may be changed once it i
   }
 }
 
+TEST_CASE("short messages are put in place from one region again and again, and then from another", "[conformance]") {
+  for (const std::size_t capacity : {std::size_t{100}, std::size_t{400}, std::size_t{1000}, std::size_t{5000}}) {
+    on_ranks(2, [=](Transport& transport) {
+      const auto channel = open_one(transport, capacity, 4);
+      std::vector<std::vector<std::byte>> regions(2, std::vector<std::byte>(capacity));
+      for (std::uint64_t seq = 0; seq < 100; ++seq) {
+        const std::size_t bytes = seq % 11 == 10 ? capacity / 2 : capacity;
+        if (transport.rank() == 1) {
+          receive(transport, *channel, seq, bytes, 9);
+          continue;
+        }
+        std::byte* const region = regions[seq / 3 % 2].data();
+        (void)wait_for(transport, "a slot", [&] { return channel->send_slot(seq); });
+        fill(region, bytes, 9, seq);
+        channel->put_in_place(seq, region, bytes);
+        wait_for(transport, "the region", [&] { return channel->is_sent(seq); });
+      }
+      meet(transport);
+    });
+  }
+}
+
 TEST_CASE("messages put from slots and in place, of changing regions and sizes, may be mixed", "[conformance]") {
   for (const int slots : {1, 2, 8}) {
     on_ranks(2, [=](Transport& transport) {

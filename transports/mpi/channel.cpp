@@ -2,9 +2,8 @@
 // slots, are started in turn when the channel opens and again at each release; what comes when none is under way MPI
 // keeps. It keeps messages of one tag in order, so message and receive number the same. A message shorter than the slot
 // is an ordinary send; a region sent in place has a persistent send of its own, which is made anew only when the region
-// changes. Short messages have neither: each slot is a few parts, each of them a message to MPI; everything is counted
-// in parts then, and a message goes from slot 0 whenever those before are sent, which are the lines that are in the
-// caches.
+// changes. Of a short message each slot is a few parts, each of them a message to MPI; everything is counted in parts
+// then, and a message goes from slot 0 whenever those before are sent, which are the lines that are in the caches.
 //
 // What a receiver does when it has taken a message is what its peers wait for next, so the receive is started again
 // when the next message is looked for: this rank has sent its own by then.
@@ -28,8 +27,8 @@ std::size_t parts_of(const ChannelSpec& spec, std::size_t part_bytes) {
   return (spec.capacity_bytes + part_bytes - 1) / part_bytes;
 }
 
-/// Messages that MPI buffers are sent by Isend, which is done with the smallest at once, where a persistent request
-/// costs as much as a long message does.
+/// Messages that MPI buffers. Isend is done with the smallest at once, where a persistent request costs as much as a
+/// long message does; of longer ones that is faster, so one is made for those that lie where the last one lay.
 class ShortSender final : public SendingEnd, private RequestHolder {
  public:
   ShortSender(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes)
@@ -39,7 +38,9 @@ class ShortSender final : public SendingEnd, private RequestHolder {
         part_bytes_(part_bytes),
         parts_(parts_of(spec, part_bytes)),
         memory_(spec.capacity_bytes, spec.slots),
-        requests_(static_cast<std::size_t>(spec.slots) * parts_, MPI_REQUEST_NULL) {
+        requests_(static_cast<std::size_t>(spec.slots) * parts_, MPI_REQUEST_NULL),
+        active_(requests_.size()),
+        prepared_(parts_, MPI_REQUEST_NULL) {
     world_->enter(this);
   }
   ~ShortSender() override;
@@ -63,6 +64,11 @@ class ShortSender final : public SendingEnd, private RequestHolder {
   }
 
  private:
+  std::size_t first_byte(std::size_t part, std::size_t bytes) const { return std::min(part * part_bytes_, bytes); }
+  int count(std::size_t part, std::size_t bytes) const {
+    return static_cast<int>(std::min(part_bytes_, bytes - first_byte(part, bytes)));
+  }
+  void prepare(const std::byte* region, std::size_t bytes);
   bool advance();
   void close() override;
 
@@ -72,9 +78,14 @@ class ShortSender final : public SendingEnd, private RequestHolder {
   std::size_t part_bytes_, parts_;
   SlotMemory memory_;
   std::vector<MPI_Request> requests_;  // by slot and part
-  std::uint64_t put_ = 0;              // parts
-  std::uint64_t sent_ = 0;             // parts known to be sent, without a gap
-  std::size_t slot_ = 0;               // of the next message if it is offered, else of the last
+  std::vector<MPI_Request*> active_;   // the ones that parts went by, in the same places
+  std::vector<MPI_Request> prepared_;  // persistent, by part; none of the smallest
+  const std::byte* region_ = nullptr;  // the message that they are for, or would be
+  std::size_t region_bytes_ = 0;
+  bool is_prepared_ = false;  // the message that is put is the same
+  std::uint64_t put_ = 0;     // parts
+  std::uint64_t sent_ = 0;    // parts known to be sent, without a gap
+  std::size_t slot_ = 0;      // of the next message if it is offered, else of the last
   bool is_offered_ = false;
 };
 
@@ -82,17 +93,45 @@ void ShortSender::put_in_place(std::uint64_t seq, const std::byte* region, std::
   assert(seq * parts_ == put_ && put_ < sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
   (void)seq;
   is_offered_ = false;
+  prepare(region, bytes);
   for (std::size_t part = 0; part < parts_; ++part, ++put_) {
-    const std::size_t index = put_ % requests_.size(), first = std::min(part * part_bytes_, bytes);
-    const auto count = static_cast<int>(std::min(part_bytes_, bytes - first));
-    const auto send = index + 1 == requests_.size() ? MPI_Issend : MPI_Isend;
-    check(send(region + first, count, MPI_BYTE, spec_.peer, tag_, world_->comm(), &requests_[index]), "MPI_Isend");
+    const std::size_t index = put_ % requests_.size();
+    const bool is_synchronous = index + 1 == requests_.size();
+    if (is_prepared_ && !is_synchronous && prepared_[part] != MPI_REQUEST_NULL) {
+      active_[index] = &prepared_[part];
+      check(MPI_Start(active_[index]), "MPI_Start");
+      continue;
+    }
+    active_[index] = &requests_[index];
+    const auto send = is_synchronous ? MPI_Issend : MPI_Isend;
+    check(send(region + first_byte(part, bytes), count(part, bytes), MPI_BYTE, spec_.peer, tag_, world_->comm(),
+               active_[index]),
+          "MPI_Isend");
   }
+}
+
+/// Notes whether the message can go by the persistent requests: nothing does now, and the last one lay there, too. A
+/// program that swaps two arrays would have them made anew each time.
+void ShortSender::prepare(const std::byte* region, std::size_t bytes) {
+  is_prepared_ = false;
+  if (part_bytes_ <= longest_inlined || sent_ != put_) return;
+  if (region != region_ || bytes != region_bytes_) {
+    for (MPI_Request& request : prepared_) free_request(&request);
+    region_ = region;
+    region_bytes_ = bytes;
+    return;
+  }
+  is_prepared_ = true;
+  if (prepared_[0] != MPI_REQUEST_NULL) return;
+  for (std::size_t part = 0; part < parts_ && count(part, bytes) > static_cast<int>(longest_inlined); ++part)
+    check(MPI_Send_init(region + first_byte(part, bytes), count(part, bytes), MPI_BYTE, spec_.peer, tag_,
+                        world_->comm(), &prepared_[part]),
+          "MPI_Send_init");
 }
 
 /// Counts the oldest part under way as sent if it is.
 bool ShortSender::advance() {
-  if (sent_ == put_ || !is_complete(*world_, &requests_[sent_ % requests_.size()])) return false;
+  if (sent_ == put_ || !is_complete(*world_, active_[sent_ % active_.size()])) return false;
   ++sent_;
   return true;
 }
@@ -101,7 +140,8 @@ void ShortSender::close() {
   while (advance()) {
   }
   std::vector<MPI_Request> unfinished;
-  for (; sent_ < put_; ++sent_) unfinished.push_back(requests_[sent_ % requests_.size()]);
+  for (; sent_ < put_; ++sent_) unfinished.push_back(std::exchange(*active_[sent_ % active_.size()], MPI_REQUEST_NULL));
+  for (MPI_Request& request : prepared_) free_request(&request);
   if (!unfinished.empty()) world_->adopt(std::move(unfinished), std::move(memory_));
 }
 

@@ -7,6 +7,9 @@
 
 namespace kplan::transport::mpi_backend {
 
+/// Open MPI sends a message of so many bytes without a request, if it is not to be a persistent one.
+constexpr std::size_t longest_inlined = 256;
+
 /// The sending end; `tag` belongs to this channel among those from this rank to the peer. A slot's message goes as
 /// messages of up to `part_bytes`, the same at both ends. Errors: TransportError, std::bad_alloc.
 std::unique_ptr<Channel> sending_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag,

@@ -34,10 +34,13 @@ bool shares_cores(MPI_Comm comm) {
 }
 
 /// Of how many bytes the messages to MPI are that a message of a channel falls into. Open MPI sends up to some 4000
-/// bytes through shared memory without asking the receiver; a little more goes faster as several messages.
+/// bytes through shared memory without asking the receiver, and those of longest_inlined without a request; a little
+/// more goes faster as several messages.
 std::size_t best_part(const ChannelSpec& spec) {
   constexpr std::size_t longest_unasked = 4000, longest_in_parts = 8192;
-  return spec.capacity_bytes <= longest_in_parts ? std::min(spec.capacity_bytes, longest_unasked) : spec.capacity_bytes;
+  const std::size_t bytes = spec.capacity_bytes;
+  if (bytes <= 2 * longest_inlined) return std::min(bytes, longest_inlined);
+  return bytes <= longest_in_parts ? std::min(bytes, longest_unasked) : bytes;
 }
 
 class MpiTransport final : public Backend {
