@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "kplan/transport.hpp"
@@ -50,7 +51,9 @@ class RunTrial {
     if (!std::exchange(is_timed_, false)) return;
     times_[count_++] = spent_ + (now - begin_);
     if (count_ != times_.size()) return;
-    const double first = median(0), other = median(samples);
+    const std::array took{median(0), median(samples)};
+    const double first = std::min(took[0], last_[0]), other = std::min(took[1], last_[1]);
+    last_ = took;
     goes_first_way_ = first < worth_it_ * other;
     is_far_slower_ = first > 2 * other;
   }
@@ -75,6 +78,9 @@ class RunTrial {
   double worth_it_;
   std::array<transport::Clock::duration, 2 * samples> times_{};  ///< of runs that go the first way, then of others
   std::size_t count_ = 0;
+  /// Seconds that runs took in the last trial, each way. The better of two trials counts: what else the machine does
+  /// may fall on all runs that go one way.
+  std::array<double, 2> last_{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
   std::uint64_t trial_ = 0;  ///< its first run
   transport::Clock::duration spent_{};
   Time begin_;
