@@ -62,8 +62,9 @@ BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& va
     if (given) state.parameters.push_back(scalar_value(*given, p.type, model->name, p.name));
     else if (p.default_value) state.parameters.push_back(*p.default_value);
     else
-      throw PlanError("KP-B012", fmt::format("plan {}: parameter `{}` ({}) has no default and no value was given",
-                                             model->name, p.name, name_of(p.type)));
+      throw PlanError("KP-B012",
+                      fmt::format("plan {}: parameter `{}` ({}) has no default and no value was given{}", model->name,
+                                  p.name, name_of(p.type), p.is_varying ? "; set() changes it later" : ""));
   }
   state.layouts = layouts_of(*model, rank, size, state.parameters);
   out.contents.resize(model->buffers.size());

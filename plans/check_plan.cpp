@@ -279,6 +279,21 @@ PlanError error_in(const PlanModel& plan, const Statement& s, Span span, const s
                   is_named ? message : fmt::format("statement {}: {}", s.name, message));
 }
 
+PlanError assigned_twice(const PlanModel& plan, const Statement& s, std::int64_t element, std::int64_t receiver,
+                         const Assigning& first, const Assigning& second) {
+  const auto text = [&](const Assigning& a) {
+    std::string out = fmt::format("from rank {}", a.sender);
+    if (!a.environment.empty()) out += " when " + a.environment;
+    if (first.reduction != second.reduction) out += fmt::format(" by reduction {}", a.reduction + 1);
+    return out;
+  };
+  const Reduction& r = s.reductions[second.reduction];
+  return error_in(plan, s, r.span, "KP-P060",
+                  fmt::format("element {} of `{}` on rank {} is assigned twice: {} and {}; if the last is to stay, "
+                              "reduce by an operator of the plan's own whose expression is `right`",
+                              element, r.place->name, receiver, text(first), text(second)));
+}
+
 ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, const std::vector<std::string>& variables,
                               Scalar to) {
   std::vector<Variable> bound;

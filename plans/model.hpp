@@ -118,6 +118,16 @@ std::shared_ptr<const PlanModel> check_plan(PlanSource source);
 PlanError error_in(const PlanModel& plan, const Statement& s, Span span, const std::string& code,
                    const std::string& message);
 
+/// A transfer that assigns: its sender as a world rank, its environment as text or empty, its reduction.
+struct Assigning {
+  std::int64_t sender;
+  std::string environment;
+  std::size_t reduction;
+};
+/// KP-P060: two transfers assign to an element of the place of the second one's reduction, on `receiver`, a world rank.
+PlanError assigned_twice(const PlanModel& plan, const Statement& s, std::int64_t element, std::int64_t receiver,
+                         const Assigning& first, const Assigning& second);
+
 /// A one-statement expression context for tools: parses and types an expression over rank, size, the plan's
 /// parameters and the given variables (all i64), converting to `to` as a cast would. Throws PlanError.
 ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, const std::vector<std::string>& variables,

@@ -257,13 +257,11 @@ class Interpreter {
       if (!r.is_assign) return;
       const auto [it, is_new] = assigned.emplace(key, &t);
       if (is_new) return;
-      const std::size_t element = byte / r.place->element_bytes;
-      throw error_in(
-          plan_, s, r.span, "KP-P060",
-          fmt::format("element {} of `{}` on rank {} is assigned twice: from rank {}{}{} and from rank {}{}{}", element,
-                      r.place->name, t.receiver, it->second->sender,
-                      it->second->environment_text.empty() ? "" : " when ", it->second->environment_text, t.sender,
-                      t.environment_text.empty() ? "" : " when ", t.environment_text));
+      const auto assigning = [](const Transfer& by) {
+        return Assigning{static_cast<std::int64_t>(by.sender), by.environment_text, by.reduction};
+      };
+      throw assigned_twice(plan_, s, static_cast<std::int64_t>(byte / r.place->element_bytes),
+                           static_cast<std::int64_t>(t.receiver), assigning(*it->second), assigning(t));
     };
     if (!r.place_type.is_record()) mark_byte(first_byte);
     else

@@ -233,7 +233,7 @@ class Ordering {
             const Origin& other = origins[before];
             if (other.flow == flow && other.reduction != t.reduction) interleaved_.insert({flow, true});
             if (checks && r.is_assign && (stamp & assigned_bit) != 0)
-              assigned_twice(t, out_.messages[flow].peer, byte, out_.messages[other.flow].peer, other.reduction);
+              assigned_again(t, out_.messages[flow].peer, byte, out_.messages[other.flow].peer, other.reduction);
           }
           stamp = number | (stamp & assigned_bit) | (r.is_assign ? assigned_bit : 0);
           return true;
@@ -241,20 +241,15 @@ class Ordering {
       }
   }
 
-  [[noreturn]] void assigned_twice(const Transfer& t, std::int64_t sender, std::int64_t byte, std::int64_t other_sender,
+  [[noreturn]] void assigned_again(const Transfer& t, std::int64_t sender, std::int64_t byte, std::int64_t other_sender,
                                    int other_reduction) const {
-    const Reduction& r = reduction(t);
     const auto from = [&](std::int64_t rank, int k, int occurrence) {
-      const std::string environment = environments_.text_at(rank, k, byte, occurrence);
-      return fmt::format("from rank {}{}{}", bound_.world_rank_of(rank), environment.empty() ? "" : " when ",
-                         environment);
+      return Assigning{bound_.world_rank_of(rank), environments_.text_at(rank, k, byte, occurrence),
+                       static_cast<std::size_t>(k)};
     };
-    throw error_in(
-        *bound_.model, s_, r.span, "KP-P060",
-        fmt::format("element {} of `{}` on rank {} is assigned twice: {} and {}",
-                    byte / static_cast<std::int64_t>(r.place->element_bytes), r.place->name, bound_.my_world_rank(),
-                    from(other_sender, other_reduction, 0),
-                    from(sender, t.reduction, other_sender == sender && other_reduction == t.reduction ? 1 : 0)));
+    throw assigned_twice(*bound_.model, s_, byte / static_cast<std::int64_t>(reduction(t).place->element_bytes),
+                         bound_.my_world_rank(), from(other_sender, other_reduction, 0),
+                         from(sender, t.reduction, other_sender == sender && other_reduction == t.reduction ? 1 : 0));
   }
 
   /// One element of a message with its order: environment, then reduction.
