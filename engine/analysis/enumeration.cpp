@@ -9,22 +9,52 @@
 
 namespace kplan {
 
-bool hangs_on_contents(const Statement& s) {
-  std::vector<bool> is_listed(s.variables.size());
-  for (const Clause& c : s.clauses)
-    if (c.kind == ClauseKind::generator && c.set.kind == Set::Kind::buffer)
-      is_listed[static_cast<std::size_t>(c.variable)] = true;
-  const auto hangs = [&](const ExprPtr& e) {
-    return contains(*with_bindings(e, s), [&](const Expr& x) {
-      if (x.kind == ExprKind::variable) return bool{is_listed[static_cast<std::size_t>(x.id)]};
+namespace {
+
+/// What hangs on a buffer's contents by where-bound variables.
+class ContentUses {
+ public:
+  explicit ContentUses(const Statement& s) : s_(s), is_listed_(s.variables.size()) {
+    for (const Clause& c : s.clauses)
+      if (c.kind == ClauseKind::generator && c.set.kind == Set::Kind::buffer)
+        is_listed_[static_cast<std::size_t>(c.variable)] = true;
+  }
+
+  bool hangs(const ExprPtr& e) const {
+    return contains(*with_bindings(e, s_), [&](const Expr& x) {
+      if (x.kind == ExprKind::variable) return bool{is_listed_[static_cast<std::size_t>(x.id)]};
       return x.kind == ExprKind::element && std::ranges::any_of(x.subscripts, [](const Subscript& sub) {
                return sub.lo && contains(*sub.lo, [](const Expr& y) { return y.kind == ExprKind::variable; });
              });
     });
-  };
+  }
+
+ private:
+  const Statement& s_;
+  std::vector<bool> is_listed_;
+};
+
+}  // namespace
+
+bool hangs_on_contents(const Statement& s) {
+  const ContentUses contents(s);
+  const auto hangs = [&](const ExprPtr& e) { return contents.hangs(e); };
   return std::ranges::any_of(s.reductions, [&](const Reduction& r) { return hangs(r.sender) || hangs(r.receiver); }) ||
          std::ranges::any_of(s.clauses,
                              [&](const Clause& c) { return c.kind == ClauseKind::filter && hangs(c.expression); });
+}
+
+bool do_slices_hang_on_contents(const Statement& s) {
+  const ContentUses contents(s);
+  const auto hangs = [&](const ExprPtr& e) { return e && contents.hangs(e); };
+  const auto has_one = [&](const ExprPtr& side) {
+    return contains(*with_bindings(side, s), [&](const Expr& x) {
+      return x.kind == ExprKind::element && std::ranges::any_of(x.subscripts, [&](const Subscript& sub) {
+               return sub.is_slice && (hangs(sub.lo) || hangs(sub.hi));
+             });
+    });
+  };
+  return std::ranges::any_of(s.reductions, [&](const Reduction& r) { return has_one(r.place) || has_one(r.value); });
 }
 
 Enumeration::Enumeration(const BoundPlan& bound, const Statement& s)

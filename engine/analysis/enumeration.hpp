@@ -14,6 +14,8 @@ namespace kplan {
 /// Whether environments had better be enumerated: a rank or a filter hangs on a buffer's contents by where-bound
 /// variables.
 bool hangs_on_contents(const Statement& s);
+/// Whether a slice's bounds do, in a place or value: each environment has a slice of its own.
+bool do_slices_hang_on_contents(const Statement& s);
 
 class Enumeration {
  public:

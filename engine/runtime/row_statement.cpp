@@ -7,44 +7,14 @@
 #include <algorithm>
 #include <limits>
 
-#include "engine/analysis/expressions.hpp"
 #include "engine/analysis/pattern_finder.hpp"
+#include "engine/runtime/row_choice.hpp"
 
 namespace kplan {
 namespace {
 
 /// Columns have room for so many in the beginning: statements of few rows have them close together.
 constexpr std::size_t fewest_rows = 16;
-
-/// As it travels: an element that follows others, or an integer; null where it is neither.
-ExprPtr plain_value(const PlanModel& plan, const Statement& s, const Reduction& r) {
-  const auto has_element = [](const Expr& e) { return e.kind == ExprKind::element; };
-  const bool is_integral = !r.value->record && (is_integer(r.value->type) || r.value->type == Scalar::boolean) &&
-                           r.value->type == r.value_type.scalar;
-  if (r.value->kind != ExprKind::element && is_integral && !contains(*r.value, has_element)) return r.value;
-  // Only the end that evaluates bindings can put them into the value.
-  const ExprPtr value = r.value->kind == ExprKind::element || s.is_pull ? r.value : with_bindings(r.value, s);
-  if (value->kind != ExprKind::element || !names_runs(plan, *value)) return nullptr;
-  const bool is_one = std::ranges::none_of(value->subscripts, &Subscript::is_slice) && !value->subscripts.empty();
-  return is_one || value->element_bytes == r.value_type.size_bytes ? value : nullptr;
-}
-
-bool is_one_element(const PlanModel& plan, const Expr& e) { return e.kind != ExprKind::element || !plan.is_slice(e); }
-
-bool is_plain(const PlanModel& plan, const Statement& s) {
-  if (s.is_fresh || !is_told(infer_knowledge(plan, s)) || !hangs_on_contents(s)) return false;
-  for (const Variable& v : s.variables)
-    if (!is_integer(v.type) && v.type != Scalar::boolean) return false;
-  for (std::size_t k = 0; k < s.reductions.size(); ++k) {
-    const Reduction& r = s.reductions[k];
-    if ((r.is_native && !r.is_assign) || !plain_value(plan, s, r) || !names_runs(plan, *r.place)) return false;
-    const bool is_one = is_one_element(plan, *r.place);
-    if (!is_one && r.place->element_bytes != r.place_type.size_bytes) return false;
-    for (std::size_t other = 0; other < k; ++other)
-      if (s.reductions[other].place->id == r.place->id) return false;
-  }
-  return true;
-}
 
 /// The call that applies a reduction to single elements, for ReadyCall::run_listed: entries of its list are numbers of
 /// elements in the place's buffer. For operators of plans.
@@ -69,12 +39,12 @@ ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int 
 }  // namespace
 
 std::unique_ptr<RowStatement> RowStatement::of(const BoundPlan& bound, std::size_t number, jit::Wait wait) {
-  if (!is_plain(*bound.model, bound.model->statements[number])) return nullptr;
+  if (!goes_by_rows(*bound.model, with_own_rank(bound.model->statements[number]))) return nullptr;
   return std::unique_ptr<RowStatement>(new RowStatement(bound, number, wait));
 }
 
 RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, jit::Wait wait)
-    : bound_(bound), s_(bound_.model->statements[number]), enumeration_(bound_, s_), block_(s_.variables.size()) {
+    : bound_(bound), s_(with_own_rank(bound_.model->statements[number])), enumeration_(bound_, s_), block_(s_.variables.size()) {
   for (std::size_t k = 0; k < s_.reductions.size(); ++k) {
     parts_.push_back(make_part(k));
     Part& part = parts_.back();

@@ -21,8 +21,8 @@ namespace kplan {
 
 class RowStatement {
  public:
-  /// Null where the statement is not of the kind, which is the same on all ranks: values are elements that follow each
-  /// other, or integers; every reduction has a buffer of its own. `bound`: as its group sees it. `wait`: for machine
+  /// Null where the statement does not go by rows (row_choice.hpp): values are elements that follow each other, or
+  /// integers; every reduction has a buffer of its own. `bound`: as its group sees it. `wait`: for machine
   /// code; throws CompilerError then.
   static std::unique_ptr<RowStatement> of(const BoundPlan& bound, std::size_t number, jit::Wait wait);
 
@@ -103,7 +103,7 @@ class RowStatement {
   bool can_be_listed() const;
 
   BoundPlan bound_;
-  const Statement& s_;
+  const Statement s_;
   std::vector<Part> parts_;
   RowLetters letters_;  ///< of the rows of this rank's environments
   Enumeration enumeration_;

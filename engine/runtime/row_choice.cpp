@@ -1,0 +1,96 @@
+// How it works: rows cost some nanoseconds for each environment, and the general way tens of microseconds for each run.
+// So rows are for where-lists whose environments the general way would take one by one, too, and for those that have
+// few of them; where it has closed forms for many, these are better.
+#include "engine/runtime/row_choice.hpp"
+
+#include <algorithm>
+
+#include "engine/analysis/enumeration.hpp"
+#include "engine/analysis/pattern_finder.hpp"
+
+namespace kplan {
+namespace {
+
+bool is_rank_set(const Clause& c) { return c.kind == ClauseKind::generator && c.set.kind == Set::Kind::ranks; }
+
+bool is_plain(const PlanModel& plan, const Statement& s) {
+  for (const Variable& v : s.variables)
+    if (!is_integer(v.type) && v.type != Scalar::boolean) return false;
+  for (std::size_t k = 0; k < s.reductions.size(); ++k) {
+    const Reduction& r = s.reductions[k];
+    if ((r.is_native && !r.is_assign) || !plain_value(plan, s, r) || !names_runs(plan, *r.place)) return false;
+    const bool is_one = is_one_element(plan, *r.place);
+    if (!is_one && r.place->element_bytes != r.place_type.size_bytes) return false;
+    for (std::size_t other = 0; other < k; ++other)
+      if (s.reductions[other].place->id == r.place->id) return false;
+  }
+  return true;
+}
+
+/// Whether there are at most as many environments as ranks.
+bool has_few_environments(const Statement& s) {
+  const auto is_generator = [](const Clause& c) { return c.kind == ClauseKind::generator; };
+  return std::ranges::all_of(s.clauses, [&](const Clause& c) { return !is_generator(c) || is_rank_set(c); }) &&
+         std::ranges::count_if(s.clauses, is_generator) <= 1;
+}
+
+const Expr& decider_of(const Statement& s, const Reduction& r) { return s.is_pull ? *r.receiver : *r.sender; }
+
+bool names(const Clause& c, int variable) {
+  const auto is_it = [&](const Expr& e) { return e.kind == ExprKind::variable && e.id == variable; };
+  const auto is_named = [&](const ExprPtr& e) { return e && contains(*e, is_it); };
+  return std::ranges::any_of(
+             std::initializer_list<ExprPtr>{c.expression, c.set.first, c.set.last, c.set.step, c.set.buffer},
+             is_named) ||
+         std::ranges::any_of(c.set.elements, is_named);
+}
+
+}  // namespace
+
+ExprPtr plain_value(const PlanModel& plan, const Statement& s, const Reduction& r) {
+  const auto has_element = [](const Expr& e) { return e.kind == ExprKind::element; };
+  const bool is_integral = !r.value->record && (is_integer(r.value->type) || r.value->type == Scalar::boolean) &&
+                           r.value->type == r.value_type.scalar;
+  if (r.value->kind != ExprKind::element && is_integral && !contains(*r.value, has_element)) return r.value;
+  // Only the end that evaluates bindings can put them into the value.
+  const ExprPtr value = r.value->kind == ExprKind::element || s.is_pull ? r.value : with_bindings(r.value, s);
+  if (value->kind != ExprKind::element || !names_runs(plan, *value)) return nullptr;
+  const bool is_one = std::ranges::none_of(value->subscripts, &Subscript::is_slice) && !value->subscripts.empty();
+  return is_one || value->element_bytes == r.value_type.size_bytes ? value : nullptr;
+}
+
+bool is_one_element(const PlanModel& plan, const Expr& e) { return e.kind != ExprKind::element || !plan.is_slice(e); }
+
+bool goes_by_rows(const PlanModel& plan, const Statement& s) {
+  if (s.is_fresh || !is_told(infer_knowledge(plan, s)) || !is_plain(plan, s)) return false;
+  if (hangs_on_contents(s)) return true;
+  // Rows apply what is not just copied by lists of single elements; the general way has loops.
+  const bool has_long_updates = std::ranges::any_of(s.reductions, [&](const Reduction& r) {
+    return (!r.is_assign || r.value_type != r.place_type) && !is_one_element(plan, *r.place);
+  });
+  return !has_long_updates && (do_slices_hang_on_contents(s) || has_few_environments(s));
+}
+
+Statement with_own_rank(Statement s) {
+  const Expr& decider = decider_of(s, s.reductions.front());
+  if (decider.kind != ExprKind::variable) return s;
+  const int variable = decider.id;
+  const auto is_other = [&](const Reduction& r) {
+    const Expr& e = decider_of(s, r);
+    return e.kind != ExprKind::variable || e.id != variable;
+  };
+  const auto binds = [&](const Clause& c) { return is_rank_set(c) && c.variable == variable; };
+  const auto clause = std::ranges::find_if(s.clauses, binds);
+  if (clause == s.clauses.end() || std::ranges::any_of(s.reductions, is_other) ||
+      std::ranges::any_of(s.clauses, [&](const Clause& c) { return names(c, variable); }))
+    return s;
+  Expr own = decider;
+  own.kind = ExprKind::rank;
+  const auto rank = std::make_shared<const Expr>(std::move(own));
+  clause->kind = ClauseKind::binding;
+  clause->expression = rank;
+  for (Reduction& r : s.reductions) (s.is_pull ? r.receiver : r.sender) = rank;
+  return s;
+}
+
+}  // namespace kplan

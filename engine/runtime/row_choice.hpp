@@ -1,0 +1,21 @@
+#pragma once
+// Which statements go by rows, and how their where-lists are walked then.
+
+#include "engine/analysis/expressions.hpp"
+
+namespace kplan {
+
+/// The value as it travels: an element that follows others, or an integer; null where it is neither.
+ExprPtr plain_value(const PlanModel& plan, const Statement& s, const Reduction& r);
+
+bool is_one_element(const PlanModel& plan, const Expr& e);
+
+/// Of a statement with a varying pattern. The same on all ranks, since it looks at no values.
+bool goes_by_rows(const PlanModel& plan, const Statement& s);
+
+/// The statement with `p in world` as `p = rank` where p is who decides (the sender of a push, the receiver of a pull)
+/// and nothing else in the where-list names p: the same environments of this rank, and faults, without the environments
+/// of all others.
+Statement with_own_rank(Statement s);
+
+}  // namespace kplan

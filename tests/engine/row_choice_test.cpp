@@ -1,0 +1,94 @@
+// Which varying statements go by rows, and what runs of some bring that came to it by their slices alone.
+#include "engine/runtime/row_choice.hpp"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "plans/json_reader.hpp"
+#include "tests/engine/on_ranks.hpp"
+
+using namespace kplan;
+using kplan::tests::claim;
+using kplan::tests::on_ranks;
+
+namespace {
+
+std::string exchange_of_parts(const std::string& statement) {
+  return fmt::format(R"({{"kplan": 1, "name": "p", "parameters": {{"n": "i64"}},
+    "buffers": {{"x": {{"type": "i32", "shape": ["n"]}}, "y": {{"type": "i32", "shape": ["n"]}},
+                "count": {{"type": "i32", "shape": ["size"], "time": "varying"}},
+                "first": {{"type": "i32", "shape": ["size"], "time": "varying"}},
+                "place": {{"type": "i32", "shape": ["size"], "time": "varying"}}}},
+    "statements": [{{"name": "s", "communicate": "{}"}}]}})",
+                     statement);
+}
+
+Statement statement_of(const std::string& text) {
+  return check_plan(read_plan("p.json", exchange_of_parts(text)))->statements[0];
+}
+
+bool is_by_rows(const std::string& text) {
+  const auto plan = check_plan(read_plan("p.json", exchange_of_parts(text)));
+  return goes_by_rows(*plan, with_own_rank(plan->statements[0]));
+}
+
+bool has_own_rank(const std::string& text) {
+  return with_own_rank(statement_of(text)).clauses[0].kind == ClauseKind::binding;
+}
+
+}  // namespace
+
+TEST_CASE("statements go by rows where slices hang on contents, or environments are few", "[row-choice]") {
+  const std::string parts = "x[place[s] : place[s] + c]@d <<= y[f : f + c]@";
+  CHECK(is_by_rows(parts + "s where s in world, d in world, f = first[d], c = count[d]"));
+  CHECK(is_by_rows(parts + "rank where s = rank, d in world, f = first[d], c = count[d]"));
+  CHECK(is_by_rows("x[f : f + 2]@0 <<= y[2 * k : 2 * k + 2]@1 where k in range(size), f = first[k]"));
+  CHECK(is_by_rows("x[0:c]@0 <<= y[0:c]@1 where c = count[0]"));
+  CHECK(is_by_rows("x[0]@d << sum << y[first[d]]@rank where d in world, place[0] > 0"));
+  // What one end knows in closed form, or applies by loops, does not.
+  CHECK_FALSE(is_by_rows("x[k]@0 <<= y[f + k]@1 where k in range(n), f = first[0]"));
+  CHECK_FALSE(is_by_rows("x[2 * k : 2 * k + c]@0 <<= y[2 * k : 2 * k + c]@1 where k in range(n), c = count[0]"));
+  CHECK_FALSE(
+      is_by_rows("x[place[s] : place[s] + c]@d << sum << y[f : f + c]@s where s in world, d in world, "
+                 "f = first[d], c = count[d]"));
+}
+
+TEST_CASE("a rank that decides is the own one where nothing else names it", "[row-choice]") {
+  CHECK(has_own_rank("x[s]@d <<= y[d]@s where s in world, d in world, count[d] > 0"));
+  CHECK_FALSE(has_own_rank("x[s]@d <<= y[d]@s where s in world, d in world, d != s, count[d] > 0"));
+  CHECK_FALSE(has_own_rank("x[s]@d <<= y[d]@s where s in world, d in world, k in range(s)"));
+  CHECK_FALSE(has_own_rank("x[s]@d <<= y[d]@(s + 1) % size where s in world, d in world, count[d] > 0"));
+  CHECK_FALSE(has_own_rank("x[d]@d <<= y[s]@s, count[d]@d <<= 1@d where s in world, d in world"));
+}
+
+TEST_CASE("parts whose lengths differ in every run come to their places from all ranks", "[row-choice]") {
+  const Plan plan = Plan::parse(exchange_of_parts(
+      "x[place[s] : place[s] + c]@d <<= y[f : f + c]@s where s in world, d in world, f = first[d], c = count[d]"));
+  for (const int ranks : {1, 2, 4})
+    on_ranks(ranks, [&](Engine& engine) {
+      constexpr int room = 100;
+      const int n = ranks * room, me = engine.rank();
+      Executable e = engine.compile(plan, {{"n", n}});
+      const auto all = static_cast<std::size_t>(n), each = static_cast<std::size_t>(ranks);
+      std::vector<std::int32_t> x(all), y(all), count(each), first(each), place(each);
+      e.bind("x", x), e.bind("y", y), e.bind("count", count), e.bind("first", first), e.bind("place", place);
+      const auto count_of = [](int from, int to, int run) { return (7 * from + 11 * to + 13 * run) % (room + 1); };
+      for (int run = 0; run < 5; ++run) {
+        for (int k = 0; k < n; ++k) x[static_cast<std::size_t>(k)] = -1, y[static_cast<std::size_t>(k)] = n * me + k;
+        for (int r = 0, f = 0; r < ranks; f += count[static_cast<std::size_t>(r++)]) {
+          const auto at = static_cast<std::size_t>(r);
+          count[at] = count_of(me, r, run), first[at] = f, place[at] = (ranks - 1 - r) * room;
+        }
+        e.run();
+        for (int from = 0; from < ranks; ++from) {
+          int f = 0;
+          for (int r = 0; r < me; ++r) f += count_of(from, r, run);
+          for (int k = 0; k < room; ++k) {
+            const int came = x[static_cast<std::size_t>((ranks - 1 - from) * room + k)];
+            claim(came == (k < count_of(from, me, run) ? n * from + f + k : -1), "an element is wrong");
+          }
+        }
+      }
+    });
+}
