@@ -53,6 +53,7 @@ void write_single(const std::int64_t* firsts, const ArrivedRows::Segment& segmen
 
 [[gnu::hot]] void ArrivedRows::copy_to(std::byte* base) const {
   for (const Segment& segment : segments_) {
+    if (!segment.values) continue;
     const std::int64_t* const firsts = firsts_.data() + segment.first_row;
     if (are_single_ && value_bytes_ == 8) {
       write_single<8>(firsts, segment, base);

@@ -16,7 +16,7 @@ class ArrivedRows {
   struct Segment {
     std::size_t rows = 0, elements = 0;
     std::size_t first_row = 0;
-    const std::byte* values = nullptr;
+    const std::byte* values = nullptr;  ///< null: they are not in the letter
   };
 
   ArrivedRows() = default;
@@ -48,7 +48,7 @@ class ArrivedRows {
 
   /// Copies the elements of a segment's rows one behind the other; returns the end. `base` null: integers.
   std::byte* copy_from(const std::byte* base, const Segment& segment, std::byte* to) const;
-  /// Copies all values to where the rows are.
+  /// Copies all values that letters have to where the rows are.
   void copy_to(std::byte* base) const;
   /// The elements of a segment's rows, where firsts are numbers of elements.
   void list(const Segment& segment, std::vector<jit::ListEntry>& out) const;

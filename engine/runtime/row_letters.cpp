@@ -63,7 +63,7 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
   }
 }
 
-[[gnu::hot]] std::size_t RowLetters::lay_out(std::size_t share) {
+[[gnu::hot]] std::size_t RowLetters::lay_out(std::size_t share, bool with_values) {
   std::size_t at = sizeof(LetterHead) + 8 * forms_.size();
   for (std::size_t k = 0; k < forms_.size(); ++k) {
     if (forms_[k].table != k) continue;
@@ -72,7 +72,7 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
     at += cursor.rows * forms_[k].columns * (cursor.is_wide ? 8 : 4);
   }
   at = aligned_in_letter(at);
-  for (std::size_t k = 0; have_values_ && k < forms_.size(); ++k) {
+  for (std::size_t k = 0; have_values_ && with_values && k < forms_.size(); ++k) {
     Cursor& cursor = cursors_[k][share];
     if (cursor.elements == 0) continue;
     cursor.values_offset = at = aligned_in_letter(at);
@@ -89,7 +89,7 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
     const std::uint64_t rows = 2 * cursor.rows + (cursor.is_wide ? 1 : 0);
     std::memcpy(letter + sizeof head + 8 * k, &rows, sizeof rows);
     cursor.words = letter + cursor.words_offset;
-    cursor.values = letter + cursor.values_offset;
+    cursor.values = cursor.values_offset > 0 ? letter + cursor.values_offset : nullptr;
   }
 }
 
@@ -132,7 +132,7 @@ void RowLetters::fill_rows(std::size_t reduction, const std::byte* base) {
       auto value = static_cast<std::uint64_t>(firsts[row]);  // see copy_row
       if (base) std::memcpy(&value, base + firsts[row], bytes);
       std::memcpy(to.values + bytes * n, &value, bytes);
-    } else if (have_values_) {
+    } else if (to.values) {
       const std::size_t row_bytes = static_cast<std::size_t>(count_of(reduction, row)) * value_bytes;
       copy_row(to.values, base, firsts[row], row_bytes);
       to.values += row_bytes;

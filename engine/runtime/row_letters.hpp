@@ -79,8 +79,9 @@ class RowLetters {
   /// Divides the rows into shares: what goes to one rank each.
   void count();
   std::span<const std::int64_t> sharers() const { return sharers_; }  ///< peers, by share
-  /// Where the parts of a share's letter will lie; returns its bytes.
-  std::size_t lay_out(std::size_t share);
+  /// Where the parts of a share's letter will lie; returns its bytes. `with_values` false: those of a push, of rows
+  /// that have counts, stay where they are.
+  std::size_t lay_out(std::size_t share, bool with_values = true);
   /// Writes what stands before the rows.
   void begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter);
   /// Writes a reduction's rows into all letters. `base`: what `firsts` count from; null where they are the values.
@@ -109,9 +110,9 @@ class RowLetters {
   /// The rows of one reduction in one letter, and where the next goes.
   struct Cursor {
     std::size_t rows = 0, elements = 0, at = 0;
-    std::size_t words_offset = 0, values_offset = 0;  ///< bytes in the letter
+    std::size_t words_offset = 0, values_offset = 0;  ///< bytes in the letter; 0: none
     bool is_wide = false;
-    std::byte *words = nullptr, *values = nullptr;
+    std::byte *words = nullptr, *values = nullptr;  ///< null: none
   };
 
   void add_share(std::int64_t peer);

@@ -44,7 +44,10 @@ std::unique_ptr<RowStatement> RowStatement::of(const BoundPlan& bound, std::size
 }
 
 RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, jit::Wait wait)
-    : bound_(bound), s_(with_own_rank(bound_.model->statements[number])), enumeration_(bound_, s_), block_(s_.variables.size()) {
+    : bound_(bound),
+      s_(with_own_rank(bound_.model->statements[number])),
+      enumeration_(bound_, s_),
+      block_(s_.variables.size()) {
   for (std::size_t k = 0; k < s_.reductions.size(); ++k) {
     parts_.push_back(make_part(k));
     Part& part = parts_.back();
@@ -60,6 +63,11 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, jit::Wait
   std::vector<RowForm> forms;
   for (const Part& part : parts_) forms.push_back(part.form);
   letters_ = {std::move(forms), !s_.is_pull, bound_.state.size};
+  stays_own_ = !s_.is_pull && std::ranges::all_of(parts_, [&](const Part& read) {
+    return read.form.has_counts && !read.update && std::ranges::none_of(parts_, [&](const Part& written) {
+             return written.reduction->place->id == read.near.expression->id;
+           });
+  });
   make_code(wait);
 }
 
@@ -179,8 +187,8 @@ void RowStatement::find_by_enumeration() {
   if (memories_.size() < sharers.size()) memories_.resize(sharers.size());
   own_ = {};
   for (std::size_t k = 0; k < sharers.size(); ++k) {
-    const std::size_t bytes = letters_.lay_out(k);
     const bool is_own = sharers[k] == bound_.state.rank;
+    const std::size_t bytes = letters_.lay_out(k, !(is_own && stays_own_));
     const auto to = static_cast<int>(bound_.world_rank_of(sharers[k]));
     std::byte* letter = is_own ? nullptr : exchange.room(to, bytes);
     if (!letter) {
@@ -198,6 +206,7 @@ void RowStatement::find_by_enumeration() {
   if (bound_.members) std::ranges::sort(letters, {}, &Came::from);  // groups have an order of their own
   if (!own_.empty()) {
     const auto at = std::ranges::lower_bound(letters, bound_.state.rank, {}, &Came::from);
+    own_segment_ = static_cast<std::size_t>(at - letters.begin());
     letters.insert(at, {bound_.state.rank, own_});
   }
   for (Part& part : parts_) part.come.clear();
@@ -208,7 +217,8 @@ void RowStatement::find_by_enumeration() {
       const std::size_t first_row = part.come.rows();
       if (!locate(part, tables_[k])) return false;
       part.come.end_segment(first_row, part.form.has_counts);
-      if (!s_.is_pull) part.come.set_values(came.letter, at);
+      const bool has_values = !s_.is_pull && !(stays_own_ && came.from == bound_.state.rank);
+      if (has_values) part.come.set_values(came.letter, at);
     }
   }
   return s_.is_pull || (can_be_listed() && std::ranges::all_of(parts_, [&](const Part& p) {
@@ -344,11 +354,25 @@ std::span<const std::byte> RowStatement::payload(std::span<const std::byte> lett
   return letter.subspan(std::min(letters_.read(letter, tables_), letter.size()));
 }
 
+/// The values of this rank's share, from where they are to where they go.
+[[gnu::hot]] void RowStatement::copy_own(const Part& part, const std::vector<BoundMemory>& memory) const {
+  const ArrivedRows::Segment& segment = part.come.segments()[own_segment_];
+  const auto k = static_cast<std::size_t>(&part - parts_.data());
+  const DecidedRows& rows = letters_.rows(k);
+  const std::span<const std::int64_t> places = part.come.firsts().subspan(segment.first_row, segment.rows);
+  std::byte* const to = memory[static_cast<std::size_t>(part.reduction->place->id)].base;
+  for (std::size_t row = 0, n = 0; n < places.size(); ++row)
+    if (rows.peers[row] == bound_.state.rank)
+      copy_row(to + places[n++], part.near.base(memory), rows.firsts[row],
+               static_cast<std::size_t>(letters_.count_of(k, row)) * part.form.value_bytes);
+}
+
 [[gnu::hot]] const ReadyCall* RowStatement::apply(const std::vector<BoundMemory>& memory) {
   const ReadyCall* faulty = nullptr;
   for (Part& part : parts_) {
     if (!part.update) {
       part.come.copy_to(memory[static_cast<std::size_t>(part.reduction->place->id)].base);
+      if (stays_own_ && has_own()) copy_own(part, memory);
       continue;
     }
     for (const ArrivedRows::Segment& segment : part.come.segments()) {

@@ -101,6 +101,7 @@ class RowStatement {
   bool locate_by_code(Part& part, const RowTable& table);
   bool locate_by_columns(Part& part, const RowTable& table);
   bool can_be_listed() const;
+  void copy_own(const Part& part, const std::vector<BoundMemory>& memory) const;
 
   BoundPlan bound_;
   const Statement s_;
@@ -115,6 +116,8 @@ class RowStatement {
 
   std::vector<std::vector<std::byte>> memories_;  ///< by share, of letters that have no room elsewhere
   std::span<const std::byte> own_;                ///< this rank's share
+  std::size_t own_segment_ = 0;                   ///< its number among those that have come
+  bool stays_own_ = false;                        ///< its values are not staged in it, but moved once
   mutable std::vector<RowTable> tables_;
   DistinctRows distinct_;
   std::vector<jit::ListEntry> listed_;

@@ -92,3 +92,15 @@ TEST_CASE("parts whose lengths differ in every run come to their places from all
       }
     });
 }
+
+TEST_CASE("a rank that exchanges parts of one buffer with itself has both", "[row-choice]") {
+  const Plan plan = Plan::parse(exchange_of_parts(
+      "x[b : b + c]@rank <<= x[a : a + c]@rank where k in range(2), a = first[k], b = place[k], c = count[k]"));
+  on_ranks(2, [&](Engine& engine) {
+    Executable e = engine.compile(plan, {{"n", 6}});
+    std::vector<std::int32_t> x{1, 2, 3, 4, 5, 6}, y(6), count{3, 2}, first{0, 4}, place{3, 0};
+    e.bind("x", x), e.bind("y", y), e.bind("count", count), e.bind("first", first), e.bind("place", place);
+    e.run();
+    claim(x == std::vector<std::int32_t>{5, 6, 3, 1, 2, 3}, "an element is wrong");
+  });
+}

@@ -127,6 +127,28 @@ TEST_CASE("rows are read from letters as they were written", "[row-letters]") {
   }
 }
 
+TEST_CASE("values of rows that stay where they are take no room in the letter", "[row-letters]") {
+  RowLetters letters({{0, 1, true, 8}}, /*have_values=*/true, 2);
+  DecidedRows& rows = letters.rows(0);
+  rows.rows = 2;
+  rows.peers = {0, 1};
+  rows.firsts = {0, 80};
+  rows.words[0] = {10, 5};
+  letters.count();
+  Bytes kept(letters.lay_out(0, /*with_values=*/false)), sent(letters.lay_out(1));
+  CHECK(sent.size() == kept.size() + 5 * 8);
+  letters.begin(0, 7, kept.data());
+  letters.begin(1, 7, sent.data());
+  const Bytes memory(120, std::byte{3});
+  letters.fill(0, memory.data());
+  std::vector<RowTable> tables;
+  CHECK(letters.read(kept, tables) == kept.size());
+  CHECK(tables[0].at(0, 0) == 10);
+  CHECK(letters.read(sent, tables) == kept.size());
+  CHECK(tables[0].at(0, 0) == 5);
+  CHECK(sent.back() == std::byte{3});
+}
+
 TEST_CASE("a letter of rows that is cut short is damaged", "[row-letters]") {
   std::mt19937 random(13);
   const Bytes memory(4096);
