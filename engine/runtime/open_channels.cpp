@@ -17,8 +17,7 @@ using transport::ChannelSpec;
 using transport::Direction;
 
 constexpr std::size_t fewest_pieces = 2;                            ///< of a message that may go so
-constexpr std::size_t fewest_always = 32;                           ///< shorter messages may stay in the caches whole
-constexpr std::size_t fewest_both_ways = 64;                        ///< the same where messages go both ways at once
+constexpr std::size_t fewest_both_ways = 64;                        ///< shorter ones may stay in the caches whole
 constexpr std::int64_t least_copied_bytes = 128;                    ///< together, for a copy as fast as memory is
 constexpr std::size_t most_private_bytes = std::size_t{256} << 10;  ///< of messages made whole before they are copied
 constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;         ///< added to a statement's number
@@ -100,13 +99,13 @@ class Specs {
     else if (!is_taken_whole && is_long(transport_, message)) add_pieces(message, stream(peer, id, direction), id);
   }
 
-  /// When a sent message goes in pieces. Where about as much goes the other way meanwhile, both ranks pack and unpack
-  /// at the same time anyway. Shorter messages go whole while they stay in the caches, which the speed of long copies
-  /// tells.
+  /// When a sent message goes in pieces. Where about as much comes meanwhile, both ranks are busy all the time anyway:
+  /// shorter messages go whole while they stay in the caches, which the speed of long copies tells. Elsewhere the
+  /// receiver has nothing to do while all is packed.
   InPieces in_pieces(const StatementSchedule& s, const OutgoingMessage& message) const {
     if (go_alike(s, message)) return InPieces::always;
     const std::size_t piece = transport_.piece_bytes(static_cast<int>(message.world_rank));
-    if (message.bytes >= (go_both_ways(s, message) ? fewest_both_ways : fewest_always) * piece) return InPieces::always;
+    if (!go_both_ways(s) || message.bytes >= fewest_both_ways * piece) return InPieces::always;
     const bool is_copied =
         std::ranges::all_of(message.calls, [](const ReadyCall& c) { return c.run_bytes() >= least_copied_bytes; });
     return is_copied ? InPieces::from_memory : InPieces::never;
@@ -114,7 +113,7 @@ class Specs {
 
   /// All messages are noted before the first is added.
   void note(const StatementSchedule& s, const auto& message, Direction direction) {
-    bytes_[key(s, message, direction)] += message.bytes;
+    bytes_[{phases_.at(s.statement), direction}] += message.bytes;
     if (is_short(message)) ++short_ones_[key(s, message, direction)];
   }
 
@@ -179,11 +178,11 @@ class Specs {
     return peer != transport_.rank() && message.bytes <= transport_.best_shared_bytes(peer) &&
            !is_long(transport_, message);
   }
-  /// Whether about as much goes the other way meanwhile.
-  bool go_both_ways(const StatementSchedule& s, const auto& message) const {
-    const auto there = bytes_.find(key(s, message, Direction::send)),
-               back = bytes_.find(key(s, message, Direction::receive));
-    if (!has_common_phases_ || there == bytes_.end() || back == bytes_.end()) return false;
+  /// Whether this rank is sent about as much as it sends meanwhile, by whomever.
+  bool go_both_ways(const StatementSchedule& s) const {
+    const std::size_t phase = phases_.at(s.statement);
+    const auto there = bytes_.find({phase, Direction::send}), back = bytes_.find({phase, Direction::receive});
+    if (there == bytes_.end() || back == bytes_.end()) return false;
     const auto [less, more] = std::minmax(there->second, back->second);
     return 2 * less >= more;
   }
@@ -242,11 +241,11 @@ class Specs {
   std::map<int, std::size_t> phases_;                                          ///< by statement
   std::map<std::pair<int, Direction>, std::shared_ptr<PieceStream>> streams_;  ///< by peer
   std::shared_ptr<PieceStream> alike_out_;
-  std::size_t alike_spec_ = 0;                            ///< of its channel
-  std::map<int, OutgoingMessage*> first_alike_;           ///< by statement
-  std::map<int, std::shared_ptr<PieceStream>> alike_in_;  ///< by sender
-  std::map<Key, std::size_t> bytes_;
-  std::map<Key, int> short_ones_;  ///< how many there are
+  std::size_t alike_spec_ = 0;                                      ///< of its channel
+  std::map<int, OutgoingMessage*> first_alike_;                     ///< by statement
+  std::map<int, std::shared_ptr<PieceStream>> alike_in_;            ///< by sender
+  std::map<std::pair<std::size_t, Direction>, std::size_t> bytes_;  ///< by phase
+  std::map<Key, int> short_ones_;                                   ///< how many there are
   std::map<Key, std::size_t> carriers_;
   std::vector<Wanted> specs_;
 };
@@ -269,7 +268,8 @@ void open_channels(Program& program, const LongMessages& limits, transport::Tran
     const StatementSchedule& schedule = program.schedule.statements[static_cast<std::size_t>(s.statement)];
     if (schedule.collective.is_native) continue;
     for (const OutgoingMessage& m : s.outgoing) specs.note(schedule, m, Direction::send);
-    for (const IncomingMessage& m : s.incoming) specs.note(schedule, m, Direction::receive);
+    for (const IncomingMessage& m : s.incoming)
+      if (!m.is_local) specs.note(schedule, m, Direction::receive);
   }
   for (StatementProgram& s : program.statements) {
     const StatementSchedule& schedule = program.schedule.statements[static_cast<std::size_t>(s.statement)];

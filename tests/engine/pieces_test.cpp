@@ -4,6 +4,8 @@
 #include <numeric>
 #include <thread>
 
+#include "engine/bind.hpp"
+#include "engine/runtime/program.hpp"
 #include "tests/engine/two_ranks.hpp"
 
 using namespace kplan;
@@ -40,7 +42,49 @@ Executable compiled(Engine& engine, const char* name, Arrays& arrays) {
   return out;
 }
 
+/// When each rank sends its message of the statement in pieces; nothing where it has none that could go so. There are
+/// a `u` of n rows, and `v` and `w` of three.
+std::vector<std::optional<InPieces>> when_in_pieces(int ranks, std::int64_t n, const std::string& statement) {
+  const auto plan = std::make_shared<const Plan>(Plan::parse(
+      R"json({"kplan": 1, "name": "when", "parameters": {"n": {"type": "i64"}}, "buffers": {
+    "u": {"type": "f64", "shape": ["n", 3]}, "v": {"type": "f64", "shape": [3, "n"]}, "w": {"type": "f64", "shape": [3, "n"]}},
+    "statements": [{"communicate": ")json" +
+      statement + R"json("}]})json"));
+  std::vector<std::optional<InPieces>> out(static_cast<std::size_t>(ranks));
+  transport::run_local(ranks, [&](const std::shared_ptr<transport::Transport>& transport) {
+    const int rank = transport->rank();
+    BoundPlan bound = bind_values({plan, &plan->model()}, {{"n", n}}, rank, ranks).bound;
+    Schedule schedule = build_schedule(bound);
+    Program program = make_program(std::move(bound), std::move(schedule), {}, jit::Wait::not_at_all);
+    open_channels(program, {}, *transport, transport::Clock::now() + std::chrono::minutes(1));
+    for (const OutgoingMessage& m : program.statements[0].outgoing)
+      if (m.pieces) out[static_cast<std::size_t>(rank)] = m.pieces->when;
+  });
+  return out;
+}
+
+using When = std::vector<std::optional<InPieces>>;
+
 }  // namespace
+
+TEST_CASE("what goes one way goes in pieces, scattered or not, from two pieces on") {
+  constexpr std::int64_t of_two_pieces = 8192;
+  for (const char* statement : {"u[:, 1]@1 <<= u[:, 0]@0", "w[::2, 1:]@1 <<= v[::2, 1:]@0"})
+    CHECK(when_in_pieces(2, of_two_pieces + 3, statement) == When{InPieces::always, std::nullopt});
+  CHECK(when_in_pieces(2, of_two_pieces - 3, "u[:, 1]@1 <<= u[:, 0]@0") == When{std::nullopt, std::nullopt});
+}
+
+TEST_CASE("what a rank sends while as much comes goes whole up to 2 MiB, unless it is copied from memory") {
+  constexpr std::int64_t of_two_mib = 262144;
+  for (const int ranks : {2, 3}) {
+    const auto all = [&](InPieces when) { return When(static_cast<std::size_t>(ranks), when); };
+    const std::string to_the_next = "u[:, 1]@(rank + 1) % size <<= u[:, 0]@rank",
+                      rows = "w[::2, 1:]@(rank + 1) % size <<= v[::2, 1:]@rank";
+    CHECK(when_in_pieces(ranks, of_two_mib - 1, to_the_next) == all(InPieces::never));
+    CHECK(when_in_pieces(ranks, of_two_mib, to_the_next) == all(InPieces::always));
+    CHECK(when_in_pieces(ranks, 16384, rows) == all(InPieces::from_memory));
+  }
+}
 
 TEST_CASE("long messages are right whichever way each run sends them") {
   CHECK(holds_on_both([](Engine& engine) {
