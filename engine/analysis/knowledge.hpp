@@ -20,7 +20,7 @@ struct Knowledge {
 /// Throws PlanError KP-A020 when the plan claims another class than that which is inferred, unless it claims
 /// corresponding knowledge, which cannot be.
 Knowledge infer_knowledge(const PlanModel& plan, const Statement& s);
-/// The same of all statements.
+/// The same of all statements, by number.
 std::vector<Knowledge> infer_knowledge(const PlanModel& plan);
 
 /// The varying parameters and buffers that decide which elements move.

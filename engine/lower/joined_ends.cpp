@@ -130,7 +130,7 @@ void add_arranged(const Statement& s, std::pair<Transfer, Transfer> pair, Joined
       r.value->kind == ExprKind::element && r.value->id == r.place->id && target.is_assign && target.is_injective;
   for (Piece& part : parts) {
     if (is_within_buffer && part.tracks.size() == 2)
-      walk_shared_lines_together(part, 2, static_cast<std::int64_t>(r.value_type.size_bytes), 1);
+      walk_shared_lines_together(part, 2, static_cast<std::int64_t>(r.value_type.size_bytes), true);
     Piece places{part.list_length, part.counts, {part.tracks.back()}};
     to.emplace_back(Transfer{source.reduction, std::move(part), source.is_assign, source.is_injective},
                     Transfer{target.reduction, std::move(places), target.is_assign, target.is_injective});

@@ -44,8 +44,7 @@ const Piece& Lowering::shaped(const Piece& piece, const std::vector<std::int64_t
   if (literals_ == Literals::innermost) return shaped_ = plain_shape(piece, element_bytes);
   if (!is_in_any_order || piece.list_length > 1) return piece;
   shaped_ = piece;
-  const auto written = is_written ? std::optional<std::size_t>(0) : std::nullopt;
-  return walk_shared_lines_together(shaped_, 1, element_bytes[0], written) ? shaped_ : piece;
+  return walk_shared_lines_together(shaped_, 1, element_bytes[0], is_written) ? shaped_ : piece;
 }
 
 std::int64_t Lowering::extent(int buffer) const {

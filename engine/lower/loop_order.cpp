@@ -36,8 +36,7 @@ void turn_round(Piece& piece, std::size_t d) {
 
 }  // namespace
 
-bool walk_shared_lines_together(Piece& piece, std::size_t tracks, std::int64_t element_bytes,
-                                std::optional<std::size_t> written) {
+bool walk_shared_lines_together(Piece& piece, std::size_t tracks, std::int64_t element_bytes, bool is_written) {
   if (piece.list_length > 1 || piece.counts.size() < 3) return false;
   const std::span<const Track> looked_at = std::span(piece.tracks).first(tracks);
   // The innermost loops that go from line to line.
@@ -51,13 +50,11 @@ bool walk_shared_lines_together(Piece& piece, std::size_t tracks, std::int64_t e
     span += (piece.counts[row] - 1) * longest;
   }
   if (row < 2 || span < 4 * elements * element_bytes) return false;
-  const std::size_t end = written ? row + 1 : row;
+  const std::size_t end = is_written ? row + 1 : row;
   for (std::size_t d = 0; d + 1 < end; ++d) {
     if (piece.counts[d] > most_steps || !has_shared_lines(piece, looked_at, d, row)) continue;
-    if (written) {
-      const std::vector<std::int64_t>& strides = piece.tracks[*written].strides;
-      if ((strides[d] < 0) != (strides[row] < 0)) turn_round(piece, d);
-    }
+    const std::vector<std::int64_t>& strides = looked_at.back().strides;
+    if (is_written && (strides[d] < 0) != (strides[row] < 0)) turn_round(piece, d);
     const auto move = [&](std::vector<std::int64_t>& of) {
       const auto begin = of.begin() + static_cast<std::ptrdiff_t>(d);
       std::rotate(begin, begin + 1, of.begin() + static_cast<std::ptrdiff_t>(end));

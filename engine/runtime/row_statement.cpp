@@ -39,15 +39,13 @@ ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int 
 }  // namespace
 
 std::unique_ptr<RowStatement> RowStatement::of(const BoundPlan& bound, std::size_t number, jit::Wait wait) {
-  if (!goes_by_rows(*bound.model, with_own_rank(bound.model->statements[number]))) return nullptr;
-  return std::unique_ptr<RowStatement>(new RowStatement(bound, number, wait));
+  Statement s = with_own_rank(bound.model->statements[number]);
+  if (!goes_by_rows(*bound.model, s)) return nullptr;
+  return std::unique_ptr<RowStatement>(new RowStatement(bound, number, std::move(s), wait));
 }
 
-RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, jit::Wait wait)
-    : bound_(bound),
-      s_(with_own_rank(bound_.model->statements[number])),
-      enumeration_(bound_, s_),
-      block_(s_.variables.size()) {
+RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, Statement s, jit::Wait wait)
+    : bound_(bound), s_(std::move(s)), enumeration_(bound_, s_), block_(s_.variables.size()) {
   for (std::size_t k = 0; k < s_.reductions.size(); ++k) {
     parts_.push_back(make_part(k));
     Part& part = parts_.back();

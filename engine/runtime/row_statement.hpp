@@ -22,8 +22,8 @@ namespace kplan {
 class RowStatement {
  public:
   /// Null where the statement does not go by rows (row_choice.hpp): values are elements that follow each other, or
-  /// integers; every reduction has a buffer of its own. `bound`: as its group sees it. `wait`: for machine
-  /// code; throws CompilerError then.
+  /// integers; every reduction has a buffer of its own. `bound`: as its group sees it. `wait`: for machine code; throws
+  /// CompilerError then.
   static std::unique_ptr<RowStatement> of(const BoundPlan& bound, std::size_t number, jit::Wait wait);
 
   /// Enumerates what this rank sends, or asks for, and makes the letters, but for its own share; they lie in the
@@ -91,7 +91,8 @@ class RowStatement {
     ArrivedRows come;
   };
 
-  RowStatement(const BoundPlan& bound, std::size_t number, jit::Wait wait);
+  /// `s`: the statement as its where-list is walked.
+  RowStatement(const BoundPlan& bound, std::size_t number, Statement s, jit::Wait wait);
   Part make_part(std::size_t k) const;
   void prepare_end(Part& part, End& end, bool are_runs);
   void make_code(jit::Wait wait);

@@ -32,7 +32,7 @@ TEST_CASE("two faces whose rows end and begin on one cache line are walked plane
   for (const std::int64_t width : {1, 2}) {
     Piece piece = faces(20, width);
     const auto expected = moves(piece);
-    CHECK(walk_shared_lines_together(piece, 1, 8, std::nullopt));
+    CHECK(walk_shared_lines_together(piece, 1, 8, false));
     CHECK(piece.counts == std::vector<std::int64_t>{20, 2, 20, width});
     CHECK(moves(piece) == expected);
   }
@@ -49,7 +49,7 @@ TEST_CASE("two such faces that are written are walked row by row, what is side b
         }
       }
       const auto expected = moves(piece);
-      CHECK(walk_shared_lines_together(piece, 1, 8, 0));
+      CHECK(walk_shared_lines_together(piece, 1, 8, true));
       CHECK(piece.counts == std::vector<std::int64_t>{20, 20, 2, width});
       CHECK(piece.tracks[0].strides[2] == 8 * (20 - width));
       CHECK(moves(piece) == expected);
@@ -65,7 +65,7 @@ TEST_CASE("loops that share no cache lines, or make long rows, stay as they are"
   listed.list_length = 2;
   for (const Piece& piece : {wide, apart, listed, Piece{1, {2, 20}, {{{0}, {8, 160}}, {{0}, {160, 8}}}}}) {
     Piece walked = piece;
-    CHECK_FALSE(walk_shared_lines_together(walked, 1, 8, 0));
+    CHECK_FALSE(walk_shared_lines_together(walked, 1, 8, true));
     CHECK(walked == piece);
   }
 }

@@ -68,8 +68,6 @@ class DryRun {
 /// All ranks of up to `most`; of more, the first, the middle and the last ones.
 std::vector<std::int64_t> ranks_to_visit(std::int64_t size, std::int64_t most);
 
-/// The knowledge of each statement, without values. Throws PlanError where a claim is wrong.
-
 /// When a statement's pattern is found: `compile`, or `run` where it varies.
 const char* found_at(const Knowledge& knowledge);
 
