@@ -150,7 +150,7 @@ std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_
   const PlanModel& plan = *bound.model;
   std::vector<Fact> out{{"the plan", fmt::format("{} ({})", plan.name, plan_digest)}};
   for (std::size_t k = 0; k < plan.parameters.size(); ++k)
-    if (plan.parameters[k].is_uniform && !plan.parameters[k].is_varying)
+    if (plan.parameters[k].is_uniform)
       out.push_back(
           {fmt::format("uniform parameter `{}`", plan.parameters[k].name), to_text(bound.state.parameters[k])});
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {

@@ -137,64 +137,66 @@ Executable Engine::compile(const Plan& plan, const Values& values, Code code) {
   CompileTimes times;
   StepClock clock(times);
   transport::Transport& transport = *state_->transport;
-  const std::string key = PlanCache::key_of(plan, values);
+  const std::string key = PlanCache::key_of(plan, values, code);
   PlanCache::Found found = state_->cache->find(transport, key, state_->deadline());
   clock.done("look up");
   if (found.idle) {
     found.idle->times = std::move(times);
     return Executable(std::move(found.idle));
   }
-  // Alias of the plan's model that keeps it alive: copies of a plan share it.
-  const auto holder = std::make_shared<const Plan>(plan);
-  const std::shared_ptr<const PlanModel> model(holder, &holder->model());
   BoundValues bound;
   std::vector<Place> places;
   std::exception_ptr failure;
   try {
-    bound = bind_values(model, values, transport.rank(), transport.size());
+    // Alias of the plan's model that keeps it alive: copies of a plan share it.
+    const auto holder = std::make_shared<const Plan>(plan);
+    bound = bind_values({holder, &holder->model()}, values, transport.rank(), transport.size());
     places = places_of(bound.bound);
   } catch (const std::exception&) {
     failure = std::current_exception();
   }
   clock.done("bind values");
+  // With the same meaning as the plan's own: records moved whole, reductions divided.
+  std::shared_ptr<const PlanModel>& model = bound.bound.model;
   std::optional<Program> program;
+  const auto make_kernels = [&](Schedule schedule) {
+    program.reset();
+    try {
+      if (!failure) program.emplace(make_program(bound.bound, std::move(schedule), state_->operators, wait));
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+    }
+  };
+  const auto whole = [&] { return program ? taken_whole(*program, transport) : std::vector<TakenWhole>(); };
+  const auto agree_on_these_kernels = [&] {
+    agree_on_kernels(transport, program ? &program->schedule : nullptr, whole(), failure, state_->deadline());
+  };
   if (found.alike) {
-    const BoundPlan& known = found.alike->runner.program().bound;
-    bound.bound.groups = known.groups;
-    bound.bound.model = known.model;  // in which statements may be divided
-    program.emplace(make_program(bound.bound, found.alike->runner.program().schedule, state_->operators, wait));
+    const Program& known = found.alike->runner.program();
+    bound.bound.groups = known.bound.groups;
+    model = known.bound.model;
+    make_kernels(known.schedule);
+    agree_on_these_kernels();
     clock.done("kernels");
   } else {
     const auto all_places = agree(transport, failure ? std::vector<Fact>{} : uniform_facts(bound.bound, plan.digest()),
                                   places, failure, state_->deadline());
     clock.done("agree on values");
     form_groups(bound.bound, all_places);
-    const std::vector<Knowledge> knowledge = infer_knowledge(*bound.bound.model);
+    const std::vector<Knowledge> knowledge = infer_knowledge(*model);
     Schedule schedule = state_->make_schedule(bound.bound, knowledge, failure);
     clock.done("analysis and schedule");
-    try {
-      if (!failure) program.emplace(make_program(bound.bound, std::move(schedule), state_->operators, wait));
-    } catch (const std::exception&) {
-      failure = std::current_exception();
-    }
+    make_kernels(std::move(schedule));
     clock.done("kernels");
     agree_on_messages(
         transport, program ? &program->schedule : nullptr, *model, knowledge,
-        [&](const StatementSchedule& s, CollectiveCandidates& c) { state_->choose(*model, s, c); },
-        program ? taken_whole(*program, transport) : std::vector<TakenWhole>(), failure, state_->deadline());
+        [&](const StatementSchedule& s, CollectiveCandidates& c) { state_->choose(*model, s, c); }, whole(), failure,
+        state_->deadline());
     if (has_two_steps(program->schedule)) {
-      try {
-        Divided divided = divide(model, program->schedule);
-        bound.bound.model = divided.model;
-        program.reset();
-        program.emplace(make_program(bound.bound, std::move(divided.schedule), state_->operators, wait));
-      } catch (const std::exception&) {
-        failure = std::current_exception();
-        program.reset();
-      }
-      agree_on_kernels(transport, program ? &program->schedule : nullptr,
-                       program ? taken_whole(*program, transport) : std::vector<TakenWhole>(), failure,
-                       state_->deadline());
+      Divided divided = divide(model, program->schedule);
+      model = std::move(divided.model);
+      make_kernels(std::move(divided.schedule));
+      agree_on_these_kernels();
     }
     clock.done("agree on messages");
   }

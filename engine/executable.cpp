@@ -120,7 +120,7 @@ void Executable::State::check_bindings() {
 void Executable::State::reset() {
   Program& program = runner.program();
   program.bound.state.parameters = values.bound.state.parameters;
-  runner.parameters_changed(/*is_set=*/false);
+  runner.parameters_reset();
   for (std::size_t b = 0; b < plan().buffers.size(); ++b) {
     BoundMemory memory;
     if (values.contents[b])  // which are only read
@@ -189,7 +189,7 @@ void Executable::bind_memory(std::string_view name, Memory memory) {
                     fmt::format("plan {}: parameter `{}` cannot be set during a run; wait() first", plan.name, name));
   state_->runner.program().bound.state.parameters[static_cast<std::size_t>(p)] =
       scalar_value(value, parameter.type, plan.name, parameter.name);
-  state_->runner.parameters_changed(/*is_set=*/parameter.is_uniform);
+  state_->runner.parameter_set(parameter.is_uniform);
 }
 
 void Executable::start() {

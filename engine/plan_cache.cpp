@@ -17,8 +17,9 @@ struct Offer {
 
 }  // namespace
 
-std::string PlanCache::key_of(const Plan& plan, const Values& values) {
+std::string PlanCache::key_of(const Plan& plan, const Values& values, Code code) {
   std::string out = plan.digest();
+  out += static_cast<char>(code);
   for (const auto& [name, value] : values) {
     out += '\0' + name + '\0';
     if (!value.is_array()) {

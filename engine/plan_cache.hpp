@@ -14,8 +14,8 @@ namespace kplan {
 
 class PlanCache {
  public:
-  /// A plan with values, as bytes: equal for equal ones.
-  static std::string key_of(const Plan& plan, const Values& values);
+  /// What a program asks to be compiled, as bytes: equal for equal ones.
+  static std::string key_of(const Plan& plan, const Values& values, Code code);
 
   struct Found {
     std::unique_ptr<Executable::State> idle;   ///< to be used as it is

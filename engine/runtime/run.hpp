@@ -43,10 +43,15 @@ class Runner final : private FaultNotes {
   const std::vector<BoundMemory>& memory() const { return memory_; }
   Program& program() { return program_; }
   const Program& program() const { return program_; }
-  /// `is_set`: by the program, on all ranks alike where they are uniform.
-  void parameters_changed(bool is_set) {
+  /// A parameter was set by the program: on all ranks alike, if it `is_uniform`.
+  void parameter_set(bool is_uniform) {
     are_parameters_new_ = true;
-    if (is_set) uniform_check_.note_set();
+    if (is_uniform) uniform_check_.note_set();
+  }
+  /// Parameters are at their first values again, which ranks have compared.
+  void parameters_reset() {
+    are_parameters_new_ = true;
+    uniform_check_.forget_set();
   }
   bool is_started() const { return is_started_; }
   bool is_broken() const { return is_broken_; }

@@ -21,6 +21,7 @@ class UniformCheck {
 
   /// Notes that such a parameter was set: the next run compares. All ranks set them before the same run.
   void note_set() { is_new_ = true; }
+  void forget_set() { is_new_ = false; }
 
   /// With whom the run that begins is to compare: ranks, ascending; none if there is nothing new, unless it `must`.
   std::span<const int> due(bool must) {

@@ -107,6 +107,36 @@ TEST_CASE("varying parameters are at their first values when a plan is taken fro
   });
 }
 
+TEST_CASE("a parameter that some ranks have set for no run is at its first value, compared, for the next user") {
+  const Plan plan =
+      Plan::parse(R"json({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying"}},
+    "buffers": {"a": {"type": "i64", "shape": [1]}}, "statements": [{"communicate": "a[0]@rank <<= n@rank"}]})json");
+  transport::run_local(2, [&](std::shared_ptr<transport::Transport> transport) {
+    Engine engine(std::move(transport));
+    {
+      Executable e = engine.compile(plan, {{"n", 2}});
+      if (engine.rank() == 1) e.set("n", 3);
+    }
+    Executable e = engine.compile(plan, {{"n", 2}});
+    std::vector<std::int64_t> a(1);
+    e.bind("a", a);
+    e.run();
+    claim(a[0] == 2, "it is the first value");
+  });
+}
+
+TEST_CASE("what was compiled while runs could do without machine code is not what waits for it") {
+  transport::run_local(2, [&](std::shared_ptr<transport::Transport> transport) {
+    Engine engine(std::move(transport));
+    const auto is_known = [&](Code code) {
+      return engine.compile(shift(0), {{"n", 9}, {"mine", 1}}, code).compile_times().size() == 1;
+    };
+    claim(!is_known(Code::when_ready), "it is new");
+    claim(!is_known(Code::before_return), "its code may not be there");
+    claim(is_known(Code::when_ready) && is_known(Code::before_return), "both are known");
+  });
+}
+
 TEST_CASE("ten thousand plans come and go and leave no memory and no mappings behind") {
   // Environment: KPLAN_CHURN, how many. Every plan is another: other sizes, other offsets, other code now and then.
   const char* text = std::getenv("KPLAN_CHURN");

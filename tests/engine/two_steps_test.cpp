@@ -160,6 +160,33 @@ TEST_CASE("a plan with an all-reduce in two steps that is compiled again is divi
   });
 }
 
+TEST_CASE("records whose fields are moved as one stay whole beside an all-reduce in two steps") {
+  const tests::Variable all("KPLAN_TWO_STEP_BYTES", "1");
+  tests::on_ranks(3, [](Engine& engine) {
+    struct Point {
+      double x, y;
+      bool operator==(const Point&) const = default;
+    };
+    Executable e = engine.compile(Plan::parse(R"json({"kplan": 1, "name": "p", "types": {"point": {"fields": [
+        {"name": "x", "type": "f64"}, {"name": "y", "type": "f64"}]}},
+      "buffers": {"p": {"type": "point", "shape": [5]}, "q": {"type": "point", "shape": [5]},
+                  "a": {"type": "f64", "shape": [50]}, "b": {"type": "f64", "shape": [50]}},
+      "statements": [
+        {"communicate": "p[k].x@(rank + 1) % size <<= q[k].x@rank, p[k].y@(rank + 1) % size <<= q[k].y@rank where k in range(5)"},
+        {"communicate": "a@j << sum << b@i where i in world, j in world", "fresh": true}]})json"));
+    std::vector<Point> p(5), q(5, {engine.rank() + 0.25, engine.rank() + 0.5});
+    std::vector<double> a(50), b(50, engine.rank() + 1);
+    e.bind("p", p);
+    e.bind("q", q);
+    e.bind("a", a);
+    e.bind("b", b);
+    e.run();
+    const int left = (engine.rank() + 2) % 3;
+    tests::claim(p == std::vector<Point>(5, {left + 0.25, left + 0.5}), "both fields have come");
+    tests::claim(a == std::vector<double>(50, 1 + 2 + 3), "it is the sum");
+  });
+}
+
 TEST_CASE("all-reduces in two steps leave in memory what the reference does") {
   const tests::Variable all("KPLAN_TWO_STEP_BYTES", "1");
   const auto runs = [](const RandomPlan& plan) {

@@ -23,6 +23,18 @@ TEST_CASE("uniform values that differ between ranks at a run are an error that n
   });
 }
 
+TEST_CASE("first values of uniform varying parameters are compared when a plan is compiled") {
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "parameters": {"factor": {"type": "f64", "time": "varying"}},
+    "buffers": {"a": {"type": "f64", "shape": [1]}}, "statements": [{"communicate": "a[0]@(rank + 1) % size <<= factor@rank"}]})");
+  on_ranks(3, [&](Engine& engine) {
+    const std::string message = error_of([&] { engine.compile(plan, {{"factor", engine.rank() == 2 ? 0.5 : 2.0}}); });
+    claim(message.find("uniform parameter `factor` differs between ranks: 2 on rank 0, 0.5 on rank 2") !=
+              std::string::npos,
+          message);
+  });
+}
+
 TEST_CASE("ranks compare uniform values whether or not their varying statements have letters for each other") {
   // Messages around the ring, away from it, none at all; a push and a pull whose rows are found anew.
   const std::string statements[] = {"a[0:n]@(rank + 1) % size <<= b[0:n]@rank",

@@ -277,8 +277,8 @@ class Engine {
   /// values, and its own private ones. Values are needed for parameters without default, and for fixed buffers, whose
   /// contents are copied. Errors are thrown on all ranks, or on none: PlanError for values that are missing, wrong or
   /// differ between ranks, indices out of bounds, places assigned twice; Unsupported; CompilerError; TransportError.
-  /// A plan that was compiled before with the same values is taken from memory when no rank uses it any more: one small
-  /// all-gather. Else cost grows with what this rank sends and receives; four small all-gathers, and one sparse
+  /// A plan that was compiled before with the same values and `code` is taken from memory when no rank uses it any more:
+  /// one small all-gather. Else cost grows with what this rank sends and receives; four small all-gathers, and one sparse
   /// exchange where only one end of messages knows them.
   Executable compile(const Plan& plan, const Values& values = {}, Code code = Code::when_ready);
 
