@@ -9,6 +9,7 @@
 #include "engine/executable_state.hpp"
 #include "engine/plan_cache.hpp"
 #include "engine/schedule/two_steps.hpp"
+#include "transports/environment.hpp"
 
 namespace kplan {
 

@@ -1,10 +1,61 @@
 #pragma once
-// The environment variables of this folder that are not in kplan/transport.hpp, and all of them at once.
+// The environment variables by which transports, and the engine where it sends, go; KPLAN_TIMEOUT is in
+// kplan/transport.hpp.
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
 namespace kplan::transport {
+
+/// Whether processes of one node exchange through shared memory: KPLAN_NODE, `on` (the default) or `off`. Errors:
+/// PlanError for anything else in that variable.
+bool node_path_from_environment();
+
+/// The bytes of a piece where long messages go through shared memory in pieces, or are unpacked in parts elsewhere:
+/// KPLAN_PIECE_BYTES, a number from 1 to 2^30, 32768 by default; 0: they go whole. Must be the same on all ranks.
+/// Errors: PlanError.
+std::size_t piece_bytes_from_environment();
+
+/// From how many bytes on messages to far cores are written past the caches, or in whole lines:
+/// KPLAN_NON_TEMPORAL_BYTES, a number from 1 to 2^30, 512 by default where the processor has such stores; 0: none.
+/// Errors: PlanError.
+std::size_t non_temporal_bytes_from_environment();
+/// How long a line takes that comes from a far core: KPLAN_FAR_NS, a number of nanoseconds from 1 to 2^30, by
+/// default 120, and 200 on processors of Intel; 0: all are far. Errors: PlanError.
+std::chrono::nanoseconds far_from_environment();
+
+/// Whether statements that are collective operations use those of the transport: KPLAN_COLLECTIVES, `auto` (the
+/// default: where they are faster), `native` (wherever they can) or `off`. Errors: PlanError.
+enum class NativeCollectives : std::uint8_t { off, where_faster, wherever_possible };
+NativeCollectives native_collectives_from_environment();
+
+/// From how many bytes a message on the ranks of an all-reduce combine a share each and then exchange them (on two ranks
+/// that share no memory from 16 times as many on):
+/// KPLAN_TWO_STEP_BYTES, a number from 1 to 2^30, 32768 by default; 0: never. Local. Errors: PlanError.
+std::size_t two_step_bytes_from_environment();
+
+/// From how many bytes on a message is lent where it can be: KPLAN_LEND_BYTES, a number from 1 to 2^30, 2048 by
+/// default; 0: none is. Local. Errors: PlanError.
+std::size_t lend_bytes_from_environment();
+
+/// How many times a message's bytes the cache lines that they lie on may hold for it to be lent: KPLAN_LEND_SPREAD, a
+/// number from 1 on, 4 by default; 0: any. Local. Errors: PlanError.
+std::size_t lend_spread_from_environment();
+
+/// From how many bytes on a message that lies in one region may be fetched from there by a process of the node:
+/// KPLAN_FETCH_BYTES, a number from 1 to 2^30, 65536 by default; 0: none is. Local. Errors: PlanError.
+std::size_t fetch_bytes_from_environment();
+
+/// From how many bytes on a message may be placed, where runs find that faster: KPLAN_PLACE_BYTES, a number from 1 to
+/// 2^30, 16384 by default; 0: none is. Local. Errors: PlanError.
+std::size_t place_bytes_from_environment();
+
+/// How long the blocks must be that a placed message lies in, on average: KPLAN_PLACE_BLOCK_BYTES, a number from 1 to
+/// 2^30, 8 by default; 0: any. Local. Errors: PlanError.
+std::size_t place_block_bytes_from_environment();
 
 /// Whether channels over libfabric may write into their receivers' memory: KPLAN_OFI_ONE_SIDED, `on` (the default) or
 /// `off`. Errors: PlanError for anything else in that variable.

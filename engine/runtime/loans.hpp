@@ -12,6 +12,7 @@
 
 #include "engine/runtime/ready_call.hpp"
 #include "kplan/transport.hpp"
+#include "transports/environment.hpp"
 
 namespace kplan {
 
@@ -25,7 +26,7 @@ class WrittenLines {
   std::map<int, std::vector<bool>> lines_;  ///< by buffer
 };
 
-/// When messages of values that seldom change are lent; see the functions of kplan/transport.hpp of these names.
+/// When messages of values that seldom change are lent; see the functions of transports/environment.hpp of these names.
 struct LendingLimits {
   std::size_t least_bytes = transport::lend_bytes_from_environment();
   std::size_t most_spread = transport::lend_spread_from_environment();

@@ -9,10 +9,11 @@
 #include "engine/runtime/native_reduction.hpp"
 #include "engine/schedule/schedule.hpp"
 #include "kplan/transport.hpp"
+#include "transports/environment.hpp"
 
 namespace kplan {
 
-/// What a message must have to be placed; see the functions of kplan/transport.hpp of these names.
+/// What a message must have to be placed; see the functions of transports/environment.hpp of these names.
 struct PlacingLimits {
   std::size_t least_bytes = transport::place_bytes_from_environment();
   std::size_t least_block_bytes = transport::place_block_bytes_from_environment();

@@ -9,6 +9,7 @@
 #include "engine/runtime/pieces.hpp"
 #include "engine/runtime/placement.hpp"
 #include "engine/runtime/row_statement.hpp"
+#include "transports/environment.hpp"
 
 namespace kplan {
 

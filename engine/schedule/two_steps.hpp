@@ -4,6 +4,7 @@
 // instead of size - 1, and combines one message's worth in all.
 
 #include "engine/schedule/schedule.hpp"
+#include "transports/environment.hpp"
 
 namespace kplan {
 

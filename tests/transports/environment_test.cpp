@@ -6,6 +6,7 @@
 
 #include "kplan/transport.hpp"
 #include "tests/variable.hpp"
+#include "transports/environment.hpp"
 
 using namespace std::chrono_literals;
 using kplan::tests::Variable;

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "transports/codes.hpp"
+#include "transports/environment.hpp"
 #include "transports/local/sparse_exchange.hpp"
 #include "transports/local/world.hpp"
 #include "transports/matching.hpp"

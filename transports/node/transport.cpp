@@ -12,6 +12,7 @@
 
 #include "transports/bytes.hpp"
 #include "transports/codes.hpp"
+#include "transports/environment.hpp"
 #include "transports/matching.hpp"
 #include "transports/node/allocations.hpp"
 #include "transports/node/gathering.hpp"
