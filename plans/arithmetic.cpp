@@ -333,6 +333,10 @@ std::string to_literal(const ScalarValue& v) {
   return is_real(v.type) && text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 
+std::string to_expression(std::int64_t v) {
+  return v == INT64_MIN ? "(" + std::to_string(v + 1) + " - 1)" : std::to_string(v);
+}
+
 bool apply(Operation op, Scalar type, const ScalarValue& a, const ScalarValue& b, const ScalarValue& c,
            ScalarValue& result) {
   if (op == Operation::select) {
@@ -377,6 +381,18 @@ bool converts_losslessly(Scalar from, Scalar to) {
   }
   if (is_real(from)) return size_of(part_of(to)) >= size_of(from) && (is_real(to) || is_complex(to));
   return from == Scalar::c64 && to == Scalar::c128;
+}
+
+bool fits_type(const ScalarValue& literal, Scalar type) {
+  const ScalarValue there = convert(literal, type);
+  if (is_complex(literal.type) || is_real(literal.type)) {
+    if (!is_complex(type) && !(is_real(type) && is_real(literal.type))) return false;
+    double parts[2];
+    convert(there, Scalar::c128).store(parts);
+    return std::isfinite(parts[0]) && std::isfinite(parts[1]);
+  }
+  const std::int64_t value = literal.as_integer();
+  return convert(there, Scalar::i64).as_integer() == value && (value >= 0 || !is_unsigned_integer(type));
 }
 
 }  // namespace kplan

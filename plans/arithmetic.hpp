@@ -88,6 +88,8 @@ std::string to_text(const ScalarValue& v);
 
 /// The same, but a real always reads back as a real: `4.0`.
 std::string to_literal(const ScalarValue& v);
+/// An integer as an expression: the least one is no literal with a sign.
+std::string to_expression(std::int64_t v);
 
 /// Applies `op`; the operands have the types that the operation asks for. `result` has type `type`.
 /// Returns false for a zero divisor of an integer division (`result` is then 0), else true.
@@ -106,5 +108,9 @@ ScalarValue convert(const ScalarValue& v, Scalar to);
 
 /// Whether every value of `from` is a value of `to` (section 4's widening conversions, and identity).
 bool converts_losslessly(Scalar from, Scalar to);
+
+/// Whether a literal can stand for a value of the type: an integer that the type has exactly; a real as near as the type
+/// comes to it, if that is finite. Booleans are 0 and 1.
+bool fits_type(const ScalarValue& literal, Scalar type);
 
 }  // namespace kplan

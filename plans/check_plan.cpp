@@ -143,26 +143,19 @@ class PlanChecker {
     Parameter out{p.name.text, scalar(p.type, "type of a parameter"), p.is_uniform, p.is_varying, {}};
     if (p.default_value) {
       const ScalarValue& v = *p.default_value;
-      const ScalarValue there = convert(v, out.type);
-      const bool fits = v.type == Scalar::boolean ? out.type == Scalar::boolean
-                        : is_integer(v.type)      ? !is_integer(out.type)
-                                                        ? out.type != Scalar::boolean
-                                                        : there.as_integer() == v.as_integer() &&
-                                                         (is_signed_integer(out.type) || v.as_integer() >= 0)
-                             : is_real(v.type) ? is_real(out.type) || is_complex(out.type)
-                                                  : is_complex(out.type);
+      double parts[2];
+      convert(v, Scalar::c128).store(parts);
+      if (!std::isfinite(parts[0]) || !std::isfinite(parts[1]))
+        fail(p.default_origin, "KP-P045",
+             fmt::format("the default {} is not finite, and JSON has no such number", to_text(v)));
+      const bool fits = fits_type(v, out.type) && (v.type == Scalar::boolean) == (out.type == Scalar::boolean);
       // Larger integers were read as reals.
       const bool is_too_large = is_real(v.type) && is_integer(out.type) && std::fabs(v.as_real()) >= 0x1p63;
       if (!fits)
         fail(p.default_origin, "KP-P045",
              is_too_large ? fmt::format("integers are read up to {}, and the default is larger", INT64_MAX)
                           : fmt::format("the default {} is no value of {}", to_literal(v), name_of(out.type)));
-      double parts[2];
-      convert(v, Scalar::c128).store(parts);
-      if (!std::isfinite(parts[0]) || !std::isfinite(parts[1]))
-        fail(p.default_origin, "KP-P045",
-             fmt::format("the default {} is not finite, and JSON has no such number", to_text(v)));
-      out.default_value = there;
+      out.default_value = convert(v, out.type);
     }
     plan_->parameters.push_back(std::move(out));
   }

@@ -259,10 +259,7 @@ class StatementChecker {
     }
     const Scalar to = out.place_type.scalar;
     if (out.value->is_literal) {
-      const ScalarValue there = convert(out.value->value, to);
-      const bool fits = is_real(out.value->type)
-                            ? (is_real(to) || is_complex(to))
-                            : convert(there, Scalar::i64).as_integer() == out.value->value.as_integer();
+      const bool fits = fits_type(out.value->value, to);
       if (!fits && is_integer(out.value->type) && (is_integer(to) || to == Scalar::boolean))
         fail("KP-P029",
              fmt::format("`{}` does not fit the place `{}`, which is {}; if that is meant, write {}({})",

@@ -220,6 +220,9 @@ SetValues::SetValues(const Set& range, std::int64_t first, std::int64_t last, st
     count_ = static_cast<std::int64_t>(std::min<Wide>(distance / stride + 1, INT64_MAX));
   }
   if (count_ > largest_set) fault("KP-P054", fmt::format("the range has more than 2^40 values, {}", count_), span);
+  // What differences of its values are multiplied with stays within 64 bits then.
+  if (const Wide reach = static_cast<Wide>(last) - first; count_ > 1 && (reach > largest_reach || reach < -largest_reach))
+    fault("KP-P054", fmt::format("the range from {} to {} reaches further than 2^62", first, last), span);
 }
 
 SetValues::SetValues(const Set& set, const EvaluationContext& context, Span span) {

@@ -86,8 +86,9 @@ void check_bounds(const Expr& element, std::size_t dimension, const SubscriptRan
 /// The elements that a value reads: every one that stands in it, chosen by `?:` or not, subscripts aside.
 std::vector<const Expr*> elements_read(const Expr& value);
 
-/// The values of a generator's set, in order. Throws EvaluationFault; sets of more than `largest_set` values too.
-inline constexpr std::int64_t largest_set = std::int64_t{1} << 40;
+/// The values of a generator's set, in order. Throws EvaluationFault; for ranges of more values, or that reach further,
+/// too.
+inline constexpr std::int64_t largest_set = std::int64_t{1} << 40, largest_reach = std::int64_t{1} << 62;
 class SetValues {
  public:
   SetValues(const Set& set, const EvaluationContext& context, Span span);

@@ -12,7 +12,7 @@ namespace {
 
 /// A text that is an expression; numbers may stand for themselves.
 SourceText expression_text(const JsonPlace& place) {
-  if (place.value->kind == JsonKind::integer) return {std::to_string(place.value->integer), place.origin()};
+  if (place.value->kind == JsonKind::integer) return {to_expression(place.value->integer), place.origin()};
   if (place.value->kind != JsonKind::string)
     place.fail("KP-J010", fmt::format("an expression is expected here, as a string or an integer, not {}",
                                       name_of(place.value->kind)));

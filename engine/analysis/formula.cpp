@@ -4,6 +4,7 @@
 #include "engine/analysis/formula.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 
 namespace kplan {
@@ -130,6 +131,7 @@ StridedInterval Formula::range_of_number(std::size_t number, const Box& box) con
 }
 
 ScalarValue Formula::exact(const Expr& e, const Box& box) const {
+  assert(is_single(e, box));
   if (!scratch_state_) {
     scratch_state_ = *knowing_.state;
     scratch_state_->size = knowing_.size;
@@ -210,9 +212,12 @@ StridedInterval Formula::operation_range(const Expr& e, const Box& box) const {
     return e.type == Scalar::boolean ? StridedInterval{0, 1, 1} : StridedInterval::unknown();
   }
   const StridedInterval a = range_of(*e.operands[0], box);
-  if (e.operation == Operation::convert)
-    return clamp_to_type(a, e.type).is_single() || !a.is_single() ? clamp_to_type(a, e.type)
-                                                                  : StridedInterval::single(exact(e, box).as_integer());
+  if (e.operation == Operation::convert) {
+    const StridedInterval out = clamp_to_type(a, e.type);
+    if (out.is_single() || !a.is_single()) return out;
+    const ScalarValue value = convert(ScalarValue::integer(a.lo), e.operands[0]->type);
+    return StridedInterval::single(convert(value, e.type).as_integer());
+  }
   const StridedInterval b = e.operands.size() > 1 ? range_of(*e.operands[1], box) : a;
   const StridedInterval c = e.operands.size() > 2 ? range_of(*e.operands[2], box) : b;
   if (a.is_single() && b.is_single() && c.is_single()) {

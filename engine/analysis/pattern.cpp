@@ -12,6 +12,7 @@
 #include "engine/analysis/enumeration.hpp"
 #include "engine/analysis/expressions.hpp"
 #include "engine/analysis/pattern_finder.hpp"
+#include "plans/diagnostic.hpp"
 
 namespace kplan {
 namespace {
@@ -240,6 +241,7 @@ void PatternFinder::rethrow(const SolverFault& f) const {
   std::string environment;
   formula_.values_at(f.box, {}, state, variables);
   for (const Clause& c : s_.clauses) {
+    if (f.fault.span.begin >= c.span.begin && f.fault.span.end <= c.span.end) break;  // it and what follows has no value
     if (c.kind == ClauseKind::filter) continue;
     const auto v = static_cast<std::size_t>(c.variable);
     const bool is_known = c.kind == ClauseKind::binding
@@ -259,7 +261,8 @@ void throw_fault(const BoundPlan& bound, const Statement& s, const EvaluationFau
       fmt::format("{} when {}{}rank {}{}{}", f.message, environment, environment.empty() ? "" : ", ",
                   bound.my_world_rank(), f.advice.empty() ? "" : "; ", f.advice);
   if (f.code == "KP-R001")
-    throw RunError(f.code, fmt::format("plan {}, statement {}: {}", bound.model->name, s.name, message));
+    throw RunError(f.code, place_in(bound.model->source.document, s.text, f.span) + message,
+                   underline(s.text.text, f.span));
   throw error_in(*bound.model, s, f.span, f.code, message);
 }
 

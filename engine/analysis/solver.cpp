@@ -13,7 +13,7 @@ namespace kplan {
 namespace {
 
 constexpr std::int64_t most_boxes = std::int64_t{1} << 24;
-constexpr std::size_t most_solutions = std::size_t{1} << 21;
+constexpr std::size_t most_solutions = std::size_t{1} << 21, most_solution_bytes = std::size_t{512} << 20;
 constexpr int most_narrowing_rounds = 4;
 constexpr std::int64_t most_directions = 8;
 constexpr std::int64_t walk_steps_a_box = 512;  // that take about as long as a look at a box
@@ -349,10 +349,10 @@ std::vector<Solution> Solver::solve(const Question& q) const {
   const AddSolution add = [&](std::int64_t peer, const Box& box) {
     if (peer < 0 || peer >= size)
       throw SolverFault{rank_outside_group(s.is_pull ? "sender" : "receiver", peer, size, other.span), box};
-    if (out.size() == most_solutions)
+    const std::size_t bytes = sizeof(Solution) + box.sets.size() * (sizeof(Progression) + sizeof(BoxSet));
+    if (out.size() == std::min(most_solutions, most_solution_bytes / bytes))
       throw SolverFault{
-          {"KP-A010", fmt::format("the where-list falls apart into more than {} pieces", most_solutions), other.span},
-          box};
+          {"KP-A010", fmt::format("the where-list falls apart into more than {} pieces", out.size()), other.span}, box};
     out.push_back({peer, box});
   };
   search.emit = [&](const Box& box) {

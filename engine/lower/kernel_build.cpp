@@ -203,6 +203,8 @@ int Lowering::Build::value(const Expr& e, int guard) {
     case ExprKind::operation: {
       int operands[3] = {-1, -1, -1};
       for (std::size_t k = 0; k < e.operands.size(); ++k) operands[k] = value(*e.operands[k], guard);
+      if (e.operation == Operation::shr && e.is_index)  // of a binding; counts of values go by their low bits
+        operands[1] = apply(Operation::min, Scalar::i64, operands[1], constant(ScalarValue::integer(63)));
       return apply(e.operation, e.type, operands[0], operands[1], operands[2], guard);
     }
     default: throw InternalError("KP-I020", "an expression cannot be lowered");

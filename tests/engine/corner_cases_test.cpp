@@ -47,6 +47,24 @@ TEST_CASE("corners of the language agree with the reference interpreter") {
     runs(plan_of(2, {{"A[k]", "1", "assign", "B[k]", "0"}}, {"k in range(8)", "u8(k + 254) < u8(3)"}));
     runs(plan_of(2, {{"A[k]", "1", "assign", "B[k]", "0"}}, {"k in range(8)", "i32(k * 1073741824) == 0"}));
     runs(plan_of(2, {{"A[0]", "0", "sum", "B[0]", "u8(k * 256)"}}, {"k in range(4)"}));
+    // Of bindings that are one value, though what they hang on is not.
+    runs(plan_of(2, {{"A[k]", "1", "sum", "B[k]", "0"}}, {"k in range(8)", "b = k / 8 + 1", "u8(b + 255) == 255"}));
+    runs(plan_of(2, {{"A[k]", "1", "sum", "B[k]", "0"}}, {"k in range(2)", "w = max(k, 2)", "i8(w * 100) == -56"}));
+    runs(plan_of(2, {{"A[i8(w * 100) + 60]", "i8(w * 100) + 57", "sum", "B[k]", "0"}},
+                 {"k in range(2)", "w = max(k, 2)"}));
+  }
+  SECTION("shifts in bindings are index arithmetic, also where the bindings are values") {
+    runs(plan_of(2, {{"N[k / 6, k % 2, k % 3]", "1", "assign", "v", "0"}},
+                 {"k in range(24)", "v = i32(shr(1000 + k, k * 4))"}));
+    runs(plan_of(2, {{"N[k / 6, k % 2, k % 3]", "1", "assign", "i32(shr(-1000, w) + k)", "0"}},
+                 {"k in range(24)", "w = shr(1000, k + 55)"}));
+  }
+  SECTION("ranges that reach too far") {
+    fails(plan_of(2, {{"A[k / 4611686018427387904 + 2]", "1", "sum", "B[0]", "0"}},
+                  {"k in {-9223372036854775807 - 1 ... 9223372036854775807 by 4611686018427387904}"}));
+    runs(plan_of(2, {{"A[k / 2305843009213693952 + 1]", "1", "sum", "B[0]", "0"}},
+                 {"k in {-2305843009213693952 ... 2305843009213693952 by 2305843009213693952}",
+                  "(k / 2305843009213693952) % 3 == 1"}));
   }
   SECTION("slices conform in every environment, not in total") {
     fails(plan_of(2, {{"A[0:k+1]", "1", "sum", "B[0:2-k]", "0"}}, {"k in {0 ... 1}"}));

@@ -15,7 +15,7 @@ namespace {
 SourceText expression_text(const JsonPlace& place) {
   switch (place.value->kind) {
     case JsonKind::boolean: return {place.value->boolean ? "true" : "false", place.origin(), 0};
-    case JsonKind::integer: return {std::to_string(place.value->integer), place.origin(), 0};
+    case JsonKind::integer: return {to_expression(place.value->integer), place.origin(), 0};
     case JsonKind::real: return {to_text(ScalarValue::real(place.value->real)), place.origin(), 0};
     default: return place.text();
   }
@@ -121,7 +121,9 @@ BufferFill DataDocument::read_buffer(const Buffer& buffer, const JsonPlace& plac
     values->expect(JsonKind::object);
     for (std::size_t k = 0; k < values->value->items.size(); ++k) {
       const JsonPlace list = values->item(k);
-      out.values[rank_of_key(list, values->value->keys[k])] = listed_elements(list, buffer.type);
+      const auto [at, is_new] =
+          out.values.emplace(rank_of_key(list, values->value->keys[k]), listed_elements(list, buffer.type));
+      if (!is_new) list.fail("KP-D005", fmt::format("rank {} is given twice", at->first));
     }
   } else {
     std::vector<std::string> variables, names;

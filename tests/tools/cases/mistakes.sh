@@ -71,6 +71,8 @@ case_data_that_is_wrong() {
   refuse KP-D004 run "$reduce" --data d.json && complains "d.json:1:"
   echo '{"part": {"values": {"first": [1]}}}' >d.json
   refuse KP-D005 run "$reduce" --data d.json
+  echo '{"part": {"values": {"0": [1], "00": [2]}}}' >d.json
+  refuse KP-D005 run "$reduce" --data d.json && complains 'rank 0 is given twice'
   echo '{"part": {"fill": "i0 / (rank - 1)"}}' >d.json
   refuse KP-D006 run "$reduce" --data d.json && complains "on rank 1"
   echo '{"n": {"value": "root + 1"}}' >d.json
