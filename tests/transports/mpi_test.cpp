@@ -2,6 +2,7 @@
 // errors.
 #include "kplan/mpi.hpp"
 
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "tests/transports/limited_ranks.hpp"
@@ -100,6 +101,27 @@ TEST_CASE("an allgather to which a rank does not come ends at its deadline, and 
     claim(code_of(gather) == "KP-T001", "it ran out of time");
     claim(code_of(gather) == "KP-T008", "it cannot be used again");
   });
+}
+
+TEST_CASE("what MPI fails to close leaks, and all else is closed as the world shuts") {
+  struct Holder final : RequestHolder {
+    void close() override {
+      if (fails) throw kplan::TransportError("KP-T005", "MPI_Cancel failed");
+      is_closed = true;
+    }
+    void leak() override { is_leaked = true; }
+    bool fails = false, is_closed = false, is_leaked = false;
+  };
+  std::array<Holder, 3> holders;
+  World world(MPI_COMM_SELF, {}, nullptr);
+  for (Holder& holder : holders) world.enter(&holder);
+  holders[0].fails = true;
+  world.shut();
+  CHECK_FALSE(world.is_open());
+  for (const Holder& holder : holders) {
+    CHECK(holder.is_leaked == holder.fails);
+    CHECK(holder.is_closed != holder.fails);
+  }
 }
 
 TEST_CASE("communicators that are none, or join two groups, are refused") {

@@ -43,7 +43,7 @@ class ShortSender final : public SendingEnd, private RequestHolder {
         prepared_(parts_, MPI_REQUEST_NULL) {
     world_->enter(this);
   }
-  ~ShortSender() override;
+  ~ShortSender() override { world_->end(this); }
 
   std::byte* send_slot(std::uint64_t seq) override {
     while ((seq + 1) * parts_ > sent_ + requests_.size()) {
@@ -71,6 +71,7 @@ class ShortSender final : public SendingEnd, private RequestHolder {
   void prepare(const std::byte* region, std::size_t bytes);
   bool advance();
   void close() override;
+  void leak() override { memory_.leak(); }
 
   std::shared_ptr<World> world_;
   ChannelSpec spec_;
@@ -148,7 +149,7 @@ void ShortSender::close() {
 class Sender final : public SendingEnd, private RequestHolder {
  public:
   Sender(std::shared_ptr<World> world, const ChannelSpec& spec, int tag);
-  ~Sender() override;
+  ~Sender() override { world_->end(this); }
 
   std::byte* send_slot(std::uint64_t seq) override {
     while (seq >= sent_ + slots_.size()) {
@@ -180,6 +181,7 @@ class Sender final : public SendingEnd, private RequestHolder {
   void start(Slot& slot, MPI_Request* request);
   bool advance();
   void close() override;
+  void leak() override { memory_.leak(); }
 
   std::shared_ptr<World> world_;
   ChannelSpec spec_;
@@ -277,7 +279,7 @@ void Sender::close() {
 class Receiver final : public ReceivingEnd, private RequestHolder {
  public:
   Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes);
-  ~Receiver() override;
+  ~Receiver() override { world_->end(this); }
 
   const std::byte* arrived(std::uint64_t seq) override {
     restart();
@@ -303,6 +305,7 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
       check(MPI_Start(&requests_[started_ % requests_.size()]), "MPI_Start");
   }
   void close() override;
+  void leak() override { memory_.leak(); }
 
   static constexpr int most_started = 4;
   std::shared_ptr<World> world_;
@@ -352,18 +355,6 @@ void Receiver::close() {
   }
   for (MPI_Request& request : requests_) free_request(&request);
   if (!unfinished.empty()) world_->adopt(std::move(unfinished), std::move(memory_));
-}
-
-Sender::~Sender() {
-  world_->end(this, [this] { memory_.leak(); });
-}
-
-ShortSender::~ShortSender() {
-  world_->end(this, [this] { memory_.leak(); });
-}
-
-Receiver::~Receiver() {
-  world_->end(this, [this] { memory_.leak(); });
 }
 
 }  // namespace

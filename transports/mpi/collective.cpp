@@ -33,7 +33,7 @@ Parts::Parts(const std::vector<std::size_t>& lengths) {
 class MpiCollective final : public Collective, private RequestHolder {
  public:
   MpiCollective(std::shared_ptr<World> world, const CollectiveSpec& spec);
-  ~MpiCollective() override;
+  ~MpiCollective() override { world_->end(this); }
 
   std::byte* outgoing(int peer) override { return is_one_part_ ? part_in(own_part_) : part_out(peer); }
   const std::byte* incoming(int peer) override { return part_in(peer); }
@@ -49,6 +49,7 @@ class MpiCollective final : public Collective, private RequestHolder {
   /// Begins the operation or, where MPI has persistent ones, makes its request.
   void make(const Arguments& arguments, MPI_Request* request) const;
   void close() override;
+  void leak() override { memory_.leak(); }
 
   std::shared_ptr<World> world_;
   CollectiveKind kind_;
@@ -191,10 +192,6 @@ bool MpiCollective::is_complete() {
 void MpiCollective::close() {
   if (!is_complete()) world_->adopt({std::exchange(request_, MPI_REQUEST_NULL)}, std::move(memory_));
   if (request_ != MPI_REQUEST_NULL) check(MPI_Request_free(&request_), "MPI_Request_free");
-}
-
-MpiCollective::~MpiCollective() {
-  world_->end(this, [this] { memory_.leak(); });
 }
 
 }  // namespace

@@ -24,9 +24,7 @@ class PlacedRequest final : private RequestHolder {
     init(slot(), message.count(), message.type(), &slot_request_);
     world_->enter(this);
   }
-  ~PlacedRequest() {
-    world_->end(this, [this] { memory_.leak(); });
-  }
+  ~PlacedRequest() { world_->end(this); }
   PlacedRequest(const PlacedRequest&) = delete;
   PlacedRequest& operator=(const PlacedRequest&) = delete;
 
@@ -87,6 +85,7 @@ class PlacedRequest final : private RequestHolder {
     for (Place& place : places_) free_request(&place.request);
     free_request(&slot_request_);
   }
+  void leak() override { memory_.leak(); }
 
   std::shared_ptr<World> world_;
   ChannelSpec spec_;

@@ -24,7 +24,7 @@ class MpiMail final : public Mail, private RequestHolder {
         inbox_(*world_) {
     world_->enter(this);
   }
-  ~MpiMail() override;
+  ~MpiMail() override { world_->end(this); }
 
   int rank() const override { return world_->rank(); }
   void require_usable() const override;
@@ -48,6 +48,7 @@ class MpiMail final : public Mail, private RequestHolder {
   void send(int to, std::span<const std::byte> bytes, LetterKind kind);
   int tag(LetterKind kind) const { return first_tag_ + exchange_tags::first_kind + static_cast<int>(kind); }
   void close() override;
+  void leak() override { inbox_.leak(); }
 
   std::shared_ptr<World> world_;
   int first_tag_;
@@ -130,10 +131,6 @@ void MpiMail::close() {
   }
   if (!unfinished.empty()) world_->adopt(std::move(unfinished), {});
   inbox_.close();
-}
-
-MpiMail::~MpiMail() {
-  world_->end(this, [this] { inbox_.leak(); });
 }
 
 }  // namespace

@@ -111,13 +111,20 @@ bool World::holds_messages() const {
   return is_there != 0;
 }
 
-void World::shut() noexcept {
+void World::end(RequestHolder* holder) noexcept {
+  if (!is_open()) return;
+  leave(holder);
   try {
-    while (!holders_.empty()) {
-      RequestHolder* const holder = *holders_.begin();
-      holders_.erase(holders_.begin());
-      holder->close();
-    }
+    holder->close();
+  } catch (...) {
+    taint();
+    holder->leak();
+  }
+}
+
+void World::shut() noexcept {
+  while (!holders_.empty()) end(*holders_.begin());
+  try {
     settle(Clock::now() + std::chrono::seconds(1));
     if (!is_tainted_ && !holds_messages()) check(MPI_Comm_free(&comm_), "MPI_Comm_free");
   } catch (const std::exception&) {

@@ -29,6 +29,8 @@ class RequestHolder {
  public:
   /// Ends or hands over all its requests. Called at most once, by its owner or when MPI is finalised.
   virtual void close() = 0;
+  /// Gives up the memory that its requests may still use, when MPI has failed to close it.
+  virtual void leak() = 0;
 
  protected:
   ~RequestHolder() = default;
@@ -55,18 +57,8 @@ class World {
   void enter(RequestHolder* holder) { holders_.insert(holder); }
   void leave(RequestHolder* holder) { holders_.erase(holder); }
   /// For a holder's destructor: closes it unless that was done on the way to MPI_Finalize. Where MPI fails, and nobody
-  /// is there to be told, calls give_up(), so that memory that requests may use outlives them.
-  template <class F>
-  void end(RequestHolder* holder, const F& give_up) noexcept {
-    if (!is_open()) return;
-    leave(holder);
-    try {
-      holder->close();
-    } catch (...) {
-      taint();
-      give_up();
-    }
-  }
+  /// is there to be told, it leaks instead.
+  void end(RequestHolder* holder) noexcept;
 
   /// Worlds that one transport uses one after the other share theirs.
   const std::shared_ptr<InFlightList>& in_flight() const { return in_flight_; }
