@@ -134,6 +134,29 @@ TEST_CASE("a rank that nobody starts is named when the others' time is up") {
   CHECK_THAT(of_second, Contains("rank 1 is in a collective call, and rank 0 waited"));
 }
 
+TEST_CASE("a collective call that ends as a member's time does ends well there, too") {
+  std::vector<Launch> all = launches(2);
+  std::thread hub([&] {
+    Socket guest;
+    while (!guest.is_open()) guest = accept_from(all[0].listener);
+    Stream stream(std::move(guest));
+    for (bool is_late = false; !is_late;) {
+      const std::optional<Frame> frame = stream.receive();
+      if (frame && frame->word == Word::hello) stream.send(Word::welcome, 0, frame->bytes);
+      is_late = stream.is_closed() || (frame && frame->word == Word::late);
+    }
+    const std::uint64_t sizes[] = {1, 1};
+    stream.send(Word::gathered, 0, std::string(reinterpret_cast<const char*>(sizes), sizeof sizes) + "ab");
+  });
+  {
+    Member member(std::move(all[1]), soon());
+    std::vector<std::string> gathered;
+    CHECK(refusal<kplan::Error>([&] { gathered = member.allgather("b", Clock::now(), no_move); }) == "no error");
+    CHECK(gathered == std::vector<std::string>{"a", "b"});
+  }
+  hub.join();
+}
+
 TEST_CASE("a hub that is not there is named") {
   std::vector<Launch> all = launches(2);
   all[0].listener = {};

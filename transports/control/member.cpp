@@ -134,11 +134,13 @@ void Member::throw_if_hopeless() const {
   }
 }
 
+/// Says that this rank's time is up. Returns if all have come in the last moment: the hub has told the others so.
 void Member::give_up(Clock::duration waited, const std::function<void()>& move_on) {
   stream_->send(Word::late, rank_, in_seconds(waited));
   const Clock::time_point deadline = Clock::now() + time_of_leaving;
   for (unsigned idle = 0; Clock::now() < deadline; ++idle) {
     look();
+    if (gathered_) return;
     throw_if_hopeless();
     move_on();
     pause_thread(idle, true);

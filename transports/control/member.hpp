@@ -38,7 +38,7 @@ class Member {
   void look();
   void note_ended(int rank, std::uint64_t contributions);
   void throw_if_hopeless() const;
-  [[noreturn]] void give_up(Clock::duration waited, const std::function<void()>& move_on);
+  void give_up(Clock::duration waited, const std::function<void()>& move_on);
 
   int rank_, size_;
   std::unique_ptr<Pmix> session_;   // until all have come to a collective call
