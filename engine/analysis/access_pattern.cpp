@@ -311,20 +311,15 @@ std::vector<Piece> split_into_runs(const Piece& piece) {
 }
 
 Reach reach_of(const Piece& piece, const Track& track) {
-  Reach out{track.bases[0], track.bases[0]};
-  if (track.is_listed()) {
-    for (const std::int64_t base : track.bases) {
-      out.lowest = std::min(out.lowest, base);
-      out.highest = std::max(out.highest, base);
-    }
-  } else {
-    const std::int64_t last = track.base(piece.list_length - 1);
-    (last < out.lowest ? out.lowest : out.highest) = last;
-  }
-  for (std::size_t d = 0; d < piece.counts.size(); ++d) {
-    const std::int64_t span = (piece.counts[d] - 1) * track.strides[d];
-    (span < 0 ? out.lowest : out.highest) += span;
-  }
+  const auto [least, most] = std::ranges::minmax(track.bases);
+  Reach out{least, most};
+  const auto extend = [&out](std::int64_t count, std::int64_t stride) {
+    const Wide span = static_cast<Wide>(count - 1) * stride;
+    if (span < 0) out.lowest = static_cast<std::int64_t>(std::max<Wide>(out.lowest + span, INT64_MIN));
+    else out.highest = static_cast<std::int64_t>(std::min<Wide>(out.highest + span, INT64_MAX));
+  };
+  if (!track.is_listed()) extend(piece.list_length, track.step);
+  for (std::size_t d = 0; d < piece.counts.size(); ++d) extend(piece.counts[d], track.strides[d]);
   return out;
 }
 

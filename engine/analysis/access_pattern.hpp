@@ -71,7 +71,7 @@ void append(std::vector<Piece>& pieces, Piece next);
 /// edges and corners of a box are; otherwise none.
 std::vector<Piece> split_into_runs(const Piece& piece);
 
-/// The smallest and the largest position of a track's elements.
+/// The smallest and the largest position of a track's elements; INT64_MIN and INT64_MAX for sums that wrap.
 struct Reach {
   std::int64_t lowest = 0, highest = 0;
 };

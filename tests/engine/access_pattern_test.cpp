@@ -74,6 +74,19 @@ TEST_CASE("words whose gaps are equal only because they wrap stay a list") {
   CHECK((reach.lowest == *std::ranges::min_element(words) && reach.highest == *std::ranges::max_element(words)));
 }
 
+TEST_CASE("sums that wrap reach as far as numbers do") {
+  const auto reaches = [](const Piece& p, std::int64_t lowest, std::int64_t highest) {
+    const Reach reach = reach_of(p, p.tracks[0]);
+    return reach.lowest == lowest && reach.highest == highest;
+  };
+  constexpr std::int64_t half = std::int64_t{1} << 62;
+  CHECK(reaches({1, {5}, {{{7}, {half}}}}, 7, INT64_MAX));
+  CHECK(reaches({1, {5}, {{{7}, {-half}}}}, INT64_MIN, 7));
+  CHECK(reaches({1, {2, 2, 2}, {{{7}, {half, half, -half}}}}, 7 - half, INT64_MAX));
+  CHECK(reaches({5, {}, {{{7}, {}, half}}}, 7, INT64_MAX));
+  CHECK(reaches({1, {INT64_MAX, INT64_MAX}, {{{7}, {INT64_MAX, INT64_MIN}}}}, INT64_MIN, INT64_MAX));
+}
+
 TEST_CASE("a track that grows is a list from the first gap that is another") {
   const auto grown = [](std::initializer_list<std::vector<std::int64_t>> parts) {
     GrowingTrack out;
