@@ -48,17 +48,11 @@ pmix_proc_t process(const pmix_proc_t& like, pmix_rank_t rank) {
 
 class Session final : public Pmix {
  public:
-  Session(Library library, const pmix_proc_t& self) : library_(library), self_(self) {
-    pmix_value_t* value = nullptr;
-    const pmix_proc_t job = process(self_, PMIX_RANK_WILDCARD);
-    check(library_.get(&job, PMIX_JOB_SIZE, nullptr, 0, &value), "PMIx_Get of the number of ranks");
-    size_ = static_cast<int>(value->data.uint32);
-    std::free(value);
-  }
+  Session(Library library, const pmix_proc_t& self) : library_(library), self_(self) {}
   ~Session() override { (void)library_.finalize(nullptr, 0); }
 
   int rank() const override { return static_cast<int>(self_.rank); }
-  int size() const override { return size_; }
+  int size() const override;
   std::string tell(const std::string& of_rank_0, Clock::time_point deadline) override;
 
  private:
@@ -71,8 +65,16 @@ class Session final : public Pmix {
 
   Library library_;
   pmix_proc_t self_;
-  int size_ = 0;
 };
+
+int Session::size() const {
+  pmix_value_t* value = nullptr;
+  const pmix_proc_t job = process(self_, PMIX_RANK_WILDCARD);
+  check(library_.get(&job, PMIX_JOB_SIZE, nullptr, 0, &value), "PMIx_Get of the number of ranks");
+  const auto size = static_cast<int>(value->data.uint32);
+  std::free(value);
+  return size;
+}
 
 std::string Session::tell(const std::string& of_rank_0, Clock::time_point deadline) {
   static std::atomic<int> worlds{0};  // the same on all ranks, since making one is collective

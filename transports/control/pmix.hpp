@@ -16,6 +16,7 @@ class Pmix {
   virtual ~Pmix() = default;
 
   virtual int rank() const = 0;
+  /// Asks the launcher. Errors: TransportError.
   virtual int size() const = 0;
   /// Collective over the launched processes: gives all what rank 0 says, whose session must last until they have it.
   /// Waits for rank 0 alone. Errors: TransportError.
