@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "kplan/transport.hpp"
+#include "transports/codes.hpp"
 #include "transports/in_flight.hpp"
 
 namespace kplan::transport {
@@ -11,11 +12,29 @@ namespace kplan::transport {
 class Backend : public Transport {
  public:
   /// Throws where no collective call can be made any more: TransportError KP-T008.
-  virtual void require_usable() const = 0;
+  virtual void require_usable() const {
+    if (has_failed_)
+      throw TransportError(codes::unusable, "a collective call after one that failed; make a new transport");
+  }
   /// What its progress() and its collective calls move on.
   virtual const std::shared_ptr<InFlightList>& in_flight() const = 0;
   /// NBX takes a synchronous message and a barrier in steps: several times what a few plain messages do.
   bool tells_faster() const override { return size() <= 16; }
+
+ protected:
+  /// Makes part of a collective call. Where it throws, other ranks may have come through it: no other call can follow.
+  template <class F>
+  auto or_fail(const F& part) {
+    try {
+      return part();
+    } catch (...) {
+      has_failed_ = true;
+      throw;
+    }
+  }
+
+ private:
+  bool has_failed_ = false;
 };
 
 }  // namespace kplan::transport

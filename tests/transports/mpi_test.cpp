@@ -7,10 +7,28 @@
 
 #include "tests/transports/limited_ranks.hpp"
 #include "transports/mpi/message_type.hpp"
+#include "transports/mpi/tags.hpp"
 
 using namespace kplan::tests;
 using namespace kplan::transport::mpi_backend;
 using namespace std::chrono_literals;
+
+namespace {
+bool fails_to_warm = false;
+}
+
+/// MPI's own, which can be told to fail.
+extern "C" int MPI_Irecv(void* memory, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                         MPI_Request* request) {
+  if (fails_to_warm && tag == tag_of_warming) return MPI_ERR_OTHER;
+  return PMPI_Irecv(memory, count, type, from, tag, comm, request);
+}
+
+extern "C" int MPI_Isend(const void* memory, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                         MPI_Request* request) {
+  if (fails_to_warm && tag == tag_of_warming) return MPI_ERR_OTHER;
+  return PMPI_Isend(memory, count, type, to, tag, comm, request);
+}
 
 TEST_CASE("a type of any number of bytes has that size and extent") {
   for (const int max_count : {7, 100, 2147483647}) {
@@ -100,6 +118,15 @@ TEST_CASE("an allgather to which a rank does not come ends at its deadline, and 
     const auto gather = [&] { (void)transport.allgather("here", Clock::now() + 100ms); };
     claim(code_of(gather) == "KP-T001", "it ran out of time");
     claim(code_of(gather) == "KP-T008", "it cannot be used again");
+  });
+}
+
+TEST_CASE("a transport that could not set up a connection is not used again") {
+  on_limited_ranks(2, {}, [](Transport& transport) {
+    fails_to_warm = true;
+    claim(code_of([&] { (void)open_one(transport, 8, 1); }) == "KP-T005", "MPI fails");
+    fails_to_warm = false;
+    claim(code_of([&] { (void)transport.allgather("here", soon()); }) == "KP-T008", "it cannot be used again");
   });
 }
 

@@ -85,23 +85,17 @@ class MpiTransport final : public Backend {
   int next_tag_ = first_channel_tag;
   std::vector<bool> is_warm_to_, is_warm_from_;  // by rank, on the communicator in use
   bool is_oversubscribed_;
-  bool has_failed_ = false;
 };
 
 void MpiTransport::require_usable() const {
-  if (has_failed_ || !world_->is_open())
-    throw TransportError(codes::unusable, has_failed_ ? "a collective call after one that failed; make a new transport"
-                                                      : "a collective call after MPI was finalised; finalise later");
+  Backend::require_usable();
+  if (!world_->is_open())
+    throw TransportError(codes::unusable, "a collective call after MPI was finalised; finalise later");
 }
 
 std::vector<std::string> MpiTransport::allgather(std::string_view mine, Clock::time_point deadline) {
   require_usable();
-  try {
-    return mpi_backend::allgather(*world_, mine, deadline);
-  } catch (...) {
-    has_failed_ = true;
-    throw;
-  }
+  return or_fail([&] { return mpi_backend::allgather(*world_, mine, deadline); });
 }
 
 /// The first of `count` tags that were never used on world_, the same on every rank. Collective.
@@ -137,7 +131,8 @@ void MpiTransport::warm_peers(std::span<const ChannelSpec> specs, Clock::time_po
 
 std::vector<std::unique_ptr<Channel>> MpiTransport::open(std::span<const ChannelSpec> specs,
                                                          Clock::time_point deadline) {
-  const std::vector<Announcement> told = tell(*this, announcements_of(specs, rank(), size()), deadline);
+  require_usable();
+  const auto told = or_fail([&] { return tell(*this, announcements_of(specs, rank(), size()), deadline); });
   const Matching matching = match(specs, told, rank(), size());
   const int first_tag = reserve_tags(agree(*this, matching.problem, deadline, matching.lane_count));
 
@@ -158,7 +153,7 @@ std::vector<std::unique_ptr<Channel>> MpiTransport::open(std::span<const Channel
     problem = {error.what()};
   }
   agree(*this, problem, deadline);  // every receive is started when the first message is sent
-  warm_peers(specs, deadline);
+  or_fail([&] { warm_peers(specs, deadline); });
   return channels;
 }
 

@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "transports/bytes.hpp"
-#include "transports/codes.hpp"
 #include "transports/matching.hpp"
 #include "transports/node/transport.hpp"
 #include "transports/ofi/channel.hpp"
@@ -23,7 +22,6 @@ class OfiTransport final : public Backend {
   explicit OfiTransport(std::shared_ptr<World> world)
       : world_(std::move(world)), is_oversubscribed_(transport::is_oversubscribed(world_->neighbours())) {}
 
-  void require_usable() const override;
   std::string_view name() const override { return "ofi"; }
   int rank() const override { return world_->rank(); }
   int size() const override { return world_->size(); }
@@ -46,22 +44,11 @@ class OfiTransport final : public Backend {
 
   std::shared_ptr<World> world_;
   bool is_oversubscribed_;
-  bool has_failed_ = false;
 };
-
-void OfiTransport::require_usable() const {
-  if (has_failed_)
-    throw TransportError(codes::unusable, "a collective call after one that failed; make a new transport");
-}
 
 std::vector<std::string> OfiTransport::allgather(std::string_view mine, Clock::time_point deadline) {
   require_usable();
-  try {
-    return world_->allgather(mine, deadline);
-  } catch (...) {
-    has_failed_ = true;
-    throw;
-  }
+  return or_fail([&] { return world_->allgather(mine, deadline); });
 }
 
 /// Tells the peers of the own ends, and the own ends of their peers.
@@ -86,7 +73,8 @@ void OfiTransport::introduce(std::span<const ChannelSpec> specs, std::span<const
 
 std::vector<std::unique_ptr<Channel>> OfiTransport::open(std::span<const ChannelSpec> specs,
                                                          Clock::time_point deadline) {
-  const std::vector<Announcement> told = tell(*this, announcements_of(specs, rank(), size()), deadline);
+  require_usable();
+  const auto told = or_fail([&] { return tell(*this, announcements_of(specs, rank(), size()), deadline); });
   const Matching matching = match(specs, told, rank(), size());
 
   std::vector<std::unique_ptr<Channel>> channels;
@@ -114,10 +102,12 @@ std::vector<std::unique_ptr<Channel>> OfiTransport::open(std::span<const Channel
     problem = {error.what()};
   }
   agree(*this, problem, deadline);
-  introduce(specs, numbers, matching, deadline);
   std::sort(peers.begin(), peers.end());
   peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
-  world_->warm(peers, deadline);
+  or_fail([&] {
+    introduce(specs, numbers, matching, deadline);
+    world_->warm(peers, deadline);
+  });
   return channels;
 }
 

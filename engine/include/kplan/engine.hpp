@@ -202,7 +202,7 @@ class Executable {
   /// libfabric, varying patterns. Those go on from stage to stage as everything else does.
   bool test();
   /// start() and wait() in one. Long messages between ranks that share memory go in pieces then, which the receivers
-  /// unpack meanwhile.
+  /// unpack meanwhile. Throws what these two throw.
   void run();
 
   /// Where the time went that compile() took on this rank. One step, `look up`, where the plan was known.

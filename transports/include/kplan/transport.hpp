@@ -247,7 +247,8 @@ enum class Use : std::uint8_t {
   runs,    ///< many: each should
 };
 
-/// What a rank needs of the world. Errors are TransportError, after which the transport cannot be used.
+/// What a rank needs of the world. Errors are TransportError, after which the transport cannot be used, but for those
+/// of open() that all ranks throw alike: KP-T003, KP-T006 and KP-T007; and those of allocate().
 class Transport {
  public:
   virtual ~Transport() = default;
