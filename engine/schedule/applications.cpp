@@ -14,10 +14,7 @@
 namespace kplan {
 namespace {
 
-constexpr std::int64_t alignment_bytes = 16;
 constexpr std::int64_t most_stamped = std::int64_t{1} << 30;
-
-std::int64_t aligned(std::int64_t v) { return (v + alignment_bytes - 1) / alignment_bytes * alignment_bytes; }
 
 /// What is met of one buffer, cut into slots: a field of a record each, or as many bytes of other elements as are
 /// always met together.
@@ -82,7 +79,10 @@ class Ordering {
       : bound_(bound), s_(s), receives_(std::move(receives)), environments_(environments) {}
 
   Applications order() {
-    for (Flow& flow : receives_) out_.messages.push_back(message(flow));
+    for (Flow& flow : receives_) {
+      out_.messages.push_back(message_of(s_, flow));
+      for (Transfer& t : out_.messages.back().transfers) t.is_assign = reduction(t).is_assign;
+    }
     bool are_distinct = are_surely_distinct();
     if (!are_distinct) {
       limit();
@@ -104,27 +104,6 @@ class Ordering {
 
  private:
   const Reduction& reduction(const Transfer& t) const { return s_.reductions[static_cast<std::size_t>(t.reduction)]; }
-
-  /// Takes the flow's pieces.
-  Message message(Flow& flow) const {
-    Message out;
-    out.peer = flow.peer;
-    for (Segment& segment : flow.segments) {
-      const Reduction& r = s_.reductions[static_cast<std::size_t>(segment.reduction)];
-      const auto element_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
-      out.bytes = aligned(out.bytes);
-      out.element_count += segment.element_count;
-      out.payload_bytes += segment.element_count * element_bytes;
-      out.digest = mixed(mixed(out.digest, static_cast<std::uint64_t>(segment.reduction)), segment.digest);
-      for (Piece& piece : segment.pieces) {
-        Transfer t{segment.reduction, std::move(piece), r.is_assign, true};
-        add_message_track(t.piece, out.bytes, element_bytes);
-        out.bytes += t.piece.element_count() * element_bytes;
-        out.transfers.push_back(std::move(t));
-      }
-    }
-    return out;
-  }
 
   /// What cannot be seen from strides is looked at place by place.
   void limit() const {

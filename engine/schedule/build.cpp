@@ -16,27 +16,6 @@ bool meet(const std::set<int>& a, const std::set<int>& b) {
   return std::ranges::any_of(a, [&](int x) { return b.contains(x); });
 }
 
-/// The messages that the flows make at the sender.
-Message sent_message(const Statement& s, Flow flow) {
-  Message out;
-  out.peer = flow.peer;
-  for (Segment& segment : flow.segments) {
-    const auto element_bytes =
-        static_cast<std::int64_t>(s.reductions[static_cast<std::size_t>(segment.reduction)].value_type.size_bytes);
-    out.bytes = (out.bytes + 15) / 16 * 16;
-    out.element_count += segment.element_count;
-    out.payload_bytes += segment.element_count * element_bytes;
-    out.digest = mixed(mixed(out.digest, static_cast<std::uint64_t>(segment.reduction)), segment.digest);
-    for (Piece& piece : segment.pieces) {
-      Transfer t{segment.reduction, std::move(piece), true, true};
-      add_message_track(t.piece, out.bytes, element_bytes);
-      out.bytes += t.piece.element_count() * element_bytes;
-      out.transfers.push_back(std::move(t));
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 void add_message_track(Piece& piece, std::int64_t offset_bytes, std::int64_t element_bytes) {
@@ -50,6 +29,27 @@ void add_message_track(Piece& piece, std::int64_t offset_bytes, std::int64_t ele
   track.bases = {offset_bytes};
   if (piece.list_length > 1) track.step = stride;
   piece.tracks.push_back(std::move(track));
+}
+
+Message message_of(const Statement& s, Flow& flow) {
+  constexpr std::int64_t alignment_bytes = 16;
+  Message out;
+  out.peer = flow.peer;
+  for (Segment& segment : flow.segments) {
+    const auto element_bytes =
+        static_cast<std::int64_t>(s.reductions[static_cast<std::size_t>(segment.reduction)].value_type.size_bytes);
+    out.bytes = (out.bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+    out.element_count += segment.element_count;
+    out.payload_bytes += segment.element_count * element_bytes;
+    out.digest = mixed(mixed(out.digest, static_cast<std::uint64_t>(segment.reduction)), segment.digest);
+    for (Piece& piece : segment.pieces) {
+      Transfer t{segment.reduction, std::move(piece), true, true};
+      add_message_track(t.piece, out.bytes, element_bytes);
+      out.bytes += t.piece.element_count() * element_bytes;
+      out.transfers.push_back(std::move(t));
+    }
+  }
+  return out;
 }
 
 Touched touched_by(const PlanModel& plan, const Statement& s) {
@@ -124,8 +124,8 @@ StatementDraft draft_statement(const BoundPlan& bound, std::size_t number, Knowl
 std::vector<Message> sent_messages(const StatementDraft& draft) {
   const Statement& s = draft.bound.model->statements[static_cast<std::size_t>(draft.schedule.statement)];
   std::vector<Message> out;
-  for (const Flow& flow : draft.pattern.sends)
-    if (flow.peer != draft.schedule.rank) out.push_back(sent_message(s, flow));
+  for (Flow flow : draft.pattern.sends)
+    if (flow.peer != draft.schedule.rank) out.push_back(message_of(s, flow));
   return out;
 }
 
@@ -148,8 +148,7 @@ StatementSchedule finish_statement(StatementDraft draft, std::vector<Notice> tol
   out.is_in_sender_order = applications.is_in_sender_order;
   for (Message& m : applications.messages)
     (m.peer == out.rank ? out.local_receive : out.receives).push_back(std::move(m));
-  for (Flow& flow : pattern.sends)
-    (flow.peer == out.rank ? out.local_send : out.sends).push_back(sent_message(s, std::move(flow)));
+  for (Flow& flow : pattern.sends) (flow.peer == out.rank ? out.local_send : out.sends).push_back(message_of(s, flow));
   const std::int64_t sent = out.local_send.empty() ? 0 : out.local_send[0].element_count,
                      received = out.local_receive.empty() ? 0 : out.local_receive[0].element_count;
   const bool differs =

@@ -119,6 +119,10 @@ std::string to_json(const Schedule& schedule, const PlanModel& plan);
 /// on.
 void add_message_track(Piece& piece, std::int64_t offset_bytes, std::int64_t element_bytes);
 
+/// The message that a flow makes, whose pieces it takes; laid out alike at both ends. As a sender has it: all its
+/// transfers assign.
+Message message_of(const Statement& s, Flow& flow);
+
 /// Whether no two transfers of what is received go to a place in common, as far as it shows by how far they reach.
 bool are_apart(const Statement& s, std::span<const Message> messages);
 
