@@ -81,8 +81,8 @@ TEST_CASE("a board is the same for all ranks, and is let go when each has fetche
   const auto second = world.board(1);
   CHECK(first != second);
   CHECK(world.board(0) == first);
-  CHECK(world.waiting_boards() == 2);
+  CHECK(first.use_count() == 2);  // the world's
   CHECK(world.board(0) == first);
-  CHECK(world.waiting_boards() == 1);
   CHECK(first.use_count() == 1);
+  CHECK(second.use_count() == 2);
 }

@@ -112,9 +112,4 @@ std::shared_ptr<Board> World::board(std::uint64_t number) {
   return board;
 }
 
-std::size_t World::waiting_boards() const {
-  const std::lock_guard lock(mutex_);
-  return boards_.size();
-}
-
 }  // namespace kplan::transport::local_backend

@@ -42,8 +42,6 @@ class World {
 
   /// The board of the sparse exchange object that every rank opens as its `number`th; each rank fetches it once.
   std::shared_ptr<Board> board(std::uint64_t number);
-  /// How many boards wait for ranks to fetch them.
-  std::size_t waiting_boards() const;
 
  private:
   std::vector<int> missing() const;

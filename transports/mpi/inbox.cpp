@@ -57,16 +57,14 @@ bool Inbox::match_expected(int source, int tag) {
     s.is_under_way = false;
     check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
     const auto bytes = static_cast<std::size_t>(count);
-    s.has_rest = first_message_.has_rest(bytes);
-    if (!s.has_rest) {
+    if (!first_message_.has_rest(bytes)) {
       const ReceivedLetter view{source, {s.memory.slot(0), bytes}};
       received_.push_back(view);
       incoming_.push_back({nullptr, view});
       return true;
     }
   }
-  s.has_rest = !match_after(&s, source, tag);
-  return !s.has_rest;
+  return match_after(&s, source, tag);
 }
 
 /// Takes what is there, as all of a letter or behind its first bytes.

@@ -70,7 +70,7 @@ class Inbox {
   struct Source {
     SlotMemory memory;
     MPI_Request request = MPI_REQUEST_NULL;  ///< persistent
-    bool is_under_way = false, has_rest = false;
+    bool is_under_way = false;
   };
   bool match_after(const Source* first, int source, int tag);
 

@@ -96,7 +96,6 @@ class Post {
   class Incoming;
   class Outgoing;
   class Arriving;
-  struct Outgoings;
 
   bool send(int to, Word word, std::uint32_t number, std::uint64_t value, std::span<const std::byte> bytes);
   Outgoing& outgoing();

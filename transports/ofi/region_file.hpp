@@ -2,7 +2,6 @@
 // The file in /dev/shm by which processes of one machine find a provider's memory.
 
 #include <string>
-#include <vector>
 
 namespace kplan::transport::ofi_backend {
 

@@ -19,7 +19,6 @@ struct Outgoing {
   PipeSender pipe;
   std::shared_ptr<Distance> distance;
   LetterList waiting;                             ///< copies that go before all others
-  std::size_t waiting_sent = 0;                   ///< bytes of the first of them
   std::size_t next = 0, end = 0, sent_bytes = 0;  ///< letters of the exchange under way, and of the next one
   std::uint64_t put_before = 0;                   ///< chunks of earlier exchanges
   bool is_done = true;
