@@ -1,5 +1,6 @@
 // Messages that are lent instead of sent. Where a transport lends nothing to the peer, it says so, and they are put.
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <thread>
 
 #include "tests/transports/ranks.hpp"
@@ -153,6 +154,36 @@ TEST_CASE("regions of long memory are read wherever they lie", "[conformance]") 
       std::byte* const region = memory.get() + firsts[seq];
       fill(region, bytes, 6, seq);
       lend_or_put(transport, *channel, seq, {region});
+      wait_for(transport, "the region", [&] { return channel->is_sent(seq); });
+    }
+    meet(transport);
+  });
+}
+
+TEST_CASE("short allocations share what they lie in, and each can be lent", "[conformance]") {
+  on_ranks(2, [](Transport& transport) {
+    const auto open_files = [] {
+      const std::filesystem::directory_iterator all("/proc/self/fd");
+      return std::distance(begin(all), end(all));
+    };
+    const auto channel = open_one(transport, bytes, 2);
+    const auto before = open_files();
+    std::vector<std::shared_ptr<std::byte>> kept;
+    for (std::uint64_t seq = 0; seq < 200; ++seq) {
+      kept.push_back(transport.allocate(bytes + seq));
+      claim(std::all_of(kept[seq].get(), kept[seq].get() + bytes + seq, [](std::byte b) { return b == std::byte{0}; }),
+            "it is of zeros");
+      fill(kept[seq].get() + seq, bytes, 9, seq % 100);
+      if (seq % 3 == 1) kept[seq / 2].reset();
+    }
+    claim(open_files() < before + 20, "few files are open");
+    for (std::uint64_t seq = 0; seq < 100; ++seq) {
+      if (transport.rank() == 1) {
+        take(transport, *channel, seq, 9);
+        continue;
+      }
+      const std::size_t k = seq + 100;  // of the first ones some were freed
+      lend_or_put(transport, *channel, seq, {kept[k].get() + k});
       wait_for(transport, "the region", [&] { return channel->is_sent(seq); });
     }
     meet(transport);

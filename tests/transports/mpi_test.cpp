@@ -2,6 +2,9 @@
 // errors.
 #include "kplan/mpi.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <array>
 #include <catch2/catch.hpp>
 
@@ -127,6 +130,21 @@ TEST_CASE("a transport that could not set up a connection is not used again") {
     claim(code_of([&] { (void)open_one(transport, 8, 1); }) == "KP-T005", "MPI fails");
     fails_to_warm = false;
     claim(code_of([&] { (void)transport.allgather("here", soon()); }) == "KP-T008", "it cannot be used again");
+  });
+}
+
+TEST_CASE("memory for which no file can be opened is refused with a way out") {
+  on_ranks(2, [](Transport& transport) {
+    if (!transport.lends_memory(1 - transport.rank())) return;
+    const int next_file = dup(0);
+    close(next_file);
+    rlimit before{};
+    getrlimit(RLIMIT_NOFILE, &before);
+    const rlimit none{static_cast<rlim_t>(next_file), before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    const std::string text = refusal<kplan::Error>([&] { (void)transport.allocate(1 << 20); });
+    setrlimit(RLIMIT_NOFILE, &before);
+    claim(text.find("ulimit -n") != std::string::npos && text.find("[KP-T006]") != std::string::npos, text.c_str());
   });
 }
 

@@ -12,7 +12,7 @@
 
 namespace kplan::transport::node_path {
 
-/// A name is a file number of its owner's and an allocation's serial number, and the offset in it.
+/// A name is a file number of its owner's and a segment's serial number, and the offset in it.
 class Allocations final : public RegionNames, public std::enable_shared_from_this<Allocations> {
  public:
   explicit Allocations(std::shared_ptr<Neighbours> neighbours) : neighbours_(std::move(neighbours)) {}
@@ -27,15 +27,13 @@ class Allocations final : public RegionNames, public std::enable_shared_from_thi
   }
 
  private:
-  struct Own {
-    const std::byte* end = nullptr;
-    std::uint64_t memory = 0;
-  };
+  struct Own;
   /// Of other ranks, by rank and number.
   using Windows = std::map<std::pair<int, std::uint64_t>, std::shared_ptr<Segment>>;
 
   std::shared_ptr<Neighbours> neighbours_;
-  std::map<const std::byte*, Own> own_;  ///< by first byte
+  std::map<const std::byte*, Own*> own_;  ///< by first byte; those that lie in memory that the program has
+  std::weak_ptr<Own> open_;               ///< has room for more
   std::uint32_t next_serial_ = 1;
   Windows windows_;
 };

@@ -18,8 +18,13 @@ namespace kplan::transport::node_path {
 namespace {
 
 [[noreturn]] void fail(const std::string& what) {
+  const bool is_for_files = errno == EMFILE || errno == ENFILE;
   const std::string reason = std::strerror(errno);
-  throw TransportError(codes::cannot_open, what + ": " + reason + "; KPLAN_NODE=off does without shared memory");
+  throw TransportError(codes::cannot_open,
+                       what + ": " + reason +
+                           (is_for_files ? "; raise the limit of open files (ulimit -n), or make fewer arrays by "
+                                           "Engine::allocate"
+                                         : "; KPLAN_NODE=off does without shared memory"));
 }
 
 /// Null, and errno, where that fails. What is long lies so that huge pages can be mapped as such.

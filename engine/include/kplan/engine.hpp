@@ -261,8 +261,10 @@ class Engine {
   int rank() const;
   int size() const;
 
-  /// Memory for buffers, see SharedArray. Local. Cost: pages, set aside at once where other processes of the node can
-  /// read them. Throws TransportError KP-T006 where there is not so much.
+  /// Memory for buffers, see SharedArray. Local. Cost: pages, and where other processes of the node can read them, they
+  /// are set aside at once, and a file is kept open; arrays of up to 32 KiB share theirs. Throws TransportError KP-T006
+  /// where there is not so much memory, or no more files can be open (ulimit -n); std::bad_alloc for counts that no
+  /// memory has.
   template <class T>
   SharedArray<T> allocate(std::size_t count, Written written = Written::often) {
     if (count > SIZE_MAX / 4 / sizeof(T)) throw std::bad_alloc();
