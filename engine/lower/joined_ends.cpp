@@ -4,9 +4,9 @@
 #include "engine/lower/joined_ends.hpp"
 
 #include <algorithm>
-#include <set>
 #include <span>
 
+#include "engine/analysis/affine_reference.hpp"
 #include "engine/lower/loop_order.hpp"
 
 namespace kplan {
@@ -17,47 +17,25 @@ constexpr std::int64_t most_listed_elements = std::int64_t{1} << 22;
 /// Gives both pieces the same nest, where their elements fall into the same dimensions; else false, and they are
 /// unchanged.
 bool match_nests(Piece& a, Piece& b) {
-  if (a.list_length != b.list_length) return false;
+  if (a.list_length != b.list_length || a.block_elements() != b.block_elements()) return false;
   if (a.counts == b.counts) return true;
-  std::set<std::int64_t> cuts;
-  for (const Piece* p : {&a, &b}) {
-    std::int64_t product = 1;
-    for (std::size_t d = p->counts.size(); d-- > 0;) cuts.insert(product *= p->counts[d]);
-  }
-  std::vector<std::int64_t> counts;  // innermost first
-  std::int64_t inner = 1;
-  for (const std::int64_t cut : cuts) {
-    if (cut % inner != 0) return false;
-    counts.push_back(cut / inner);
-    inner = cut;
-  }
-  if (counts.size() > most_piece_dimensions) return false;
-  const auto refined = [&](const Piece& p) -> std::optional<Piece> {
-    Piece out = p;
-    out.counts.assign(counts.rbegin(), counts.rend());
-    for (std::size_t t = 0; t < p.tracks.size(); ++t) {
-      std::vector<std::int64_t> strides;
-      std::size_t d = p.counts.size();
-      std::int64_t left = 1, stride = 0;
-      for (const std::int64_t count : counts) {
-        if (left == 1) {
-          if (d == 0) return std::nullopt;
-          left = p.counts[--d];
-          stride = p.tracks[t].strides[d];
-        }
-        if (left % count != 0) return std::nullopt;
-        strides.push_back(stride);
-        left /= count;
-        stride *= count;
-      }
-      out.tracks[t].strides.assign(strides.rbegin(), strides.rend());
+  std::vector<AffineReference> nests;  // by track
+  for (const Piece* p : {&a, &b})
+    for (const Track& t : p->tracks) {
+      nests.emplace_back();
+      for (std::size_t d = 0; d < p->counts.size(); ++d) nests.back().slices.push_back({p->counts[d], t.strides[d]});
     }
-    return out;
-  };
-  auto x = refined(a), y = refined(b);
-  if (!x || !y) return false;
-  a = std::move(*x);
-  b = std::move(*y);
+  const auto counts = refine_slices(nests);
+  if (!counts || counts->size() > most_piece_dimensions || a.block_elements() == 0) return false;
+  auto nest = nests.begin();
+  for (Piece* p : {&a, &b}) {
+    p->counts = *counts;
+    for (Track& t : p->tracks) {
+      t.strides.clear();
+      for (const SliceDimension& d : nest->slices) t.strides.push_back(d.stride);
+      ++nest;
+    }
+  }
   return true;
 }
 
