@@ -36,6 +36,11 @@ bool is_on(const char* name, const char* code) {
 
 }  // namespace
 
+std::string variable(const char* name) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
 std::chrono::nanoseconds timeout_from_environment() {
   const char* text = std::getenv("KPLAN_TIMEOUT");
   if (text == nullptr) return std::chrono::seconds(60);

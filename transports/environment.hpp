@@ -5,10 +5,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace kplan::transport {
+
+/// An environment variable as it is; empty where it is not set.
+std::string variable(const char* name);
 
 /// Whether processes of one node exchange through shared memory: KPLAN_NODE, `on` (the default) or `off`. Errors:
 /// PlanError for anything else in that variable.

@@ -11,14 +11,10 @@
 #include <utility>
 
 #include "transports/codes.hpp"
+#include "transports/environment.hpp"
 
 namespace kplan::transport::control {
 namespace {
-
-std::string variable(const char* name) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? "" : text;
-}
 
 std::optional<int> number(std::string_view text, int least, int most) {
   int value = 0;

@@ -17,11 +17,6 @@ namespace {
 constexpr std::uint32_t api_version = FI_VERSION(1, 14);
 constexpr std::size_t notification_bytes = 4;
 
-std::string variable(const char* name) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? "" : text;
-}
-
 /// Puts a setting of libfabric's into the environment unless the user has.
 void prefer(const char* name, const std::string& value) { setenv(name, value.c_str(), 0); }
 
