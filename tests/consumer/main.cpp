@@ -7,7 +7,7 @@ int main() {
   kplan::transport::run_local(4, [&](auto transport) {         // or, under mpirun: auto transport = kplan::transport::mpi_world();
     kplan::Engine engine(transport);
     kplan::Executable exchange = engine.compile(builder.build());
-    std::vector<double> A(4), B(4, engine.rank() + 1.0);
+    std::vector<double> A(engine.size()), B(engine.size(), engine.rank() + 1.0);
     exchange.bind("A", A);
     exchange.bind("B", B);
     exchange.run();                                            // again and again, at the cost of the bytes
