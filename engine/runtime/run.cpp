@@ -61,10 +61,7 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
 
 [[gnu::hot]] RunContext Runner::context() { return {program_.bound, memory_, program_.operators, *this}; }
 
-/// Breaks the run off.
 void Runner::fail(const char* code, const std::string& what, const char* hint) {
-  break_off();
-  is_started_ = false;
   throw TransportError(code, fmt::format("plan {}, {} in run {}{}", program_.schedule.plan, what, run_, hint));
 }
 
@@ -316,11 +313,7 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
         number, [&] { return varying.advance(run) || (is_different = finds_difference()); },
         [&] { return taking_part(varying.waits_for()); });
     if (!is_over) return false;
-    if (is_different) {
-      break_off();
-      is_started_ = false;
-      std::rethrow_exception(std::exchange(failure_, nullptr));
-    }
+    if (is_different) std::rethrow_exception(std::exchange(failure_, nullptr));
     varying.apply(run);
     if (!failure_) failure_ = varying.failure();
   }
@@ -370,18 +363,22 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
   failure_ = nullptr;
   is_tested_ = false;
   for (const std::size_t b : varying_buffers_) program_.bound.state.contents[b] = memory_[b].base;
-  is_started_ = true;
   may_wait_ = may_wait;
-  if (can_lend_to_fetch_) [[unlikely]]
-    lends_to_fetch_ = may_wait && fetch_trial_.begin(run_, Clock::now());
-  const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
-  if (carries_hashes_) compared_ = compared;
-  else if (!compared.empty()) uniform_check_.begin(program_.bound, compared);
-  phase_ = 0;
-  const auto& phases = program_.schedule.phases;
-  if (!phases.empty()) begin(phases[0]);
-  if (!may_wait) [[unlikely]]
-    go_on();
+  is_started_ = true;
+  try {
+    if (can_lend_to_fetch_) [[unlikely]]
+      lends_to_fetch_ = may_wait && fetch_trial_.begin(run_, Clock::now());
+    const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
+    if (carries_hashes_) compared_ = compared;
+    else if (!compared.empty()) uniform_check_.begin(program_.bound, compared);
+    phase_ = 0;
+    const auto& phases = program_.schedule.phases;
+    if (!phases.empty()) begin(phases[0]);
+    if (!may_wait) [[unlikely]]
+      go_on();
+  } catch (...) {
+    break_off_and_rethrow();
+  }
 }
 
 void Runner::wait() {
@@ -393,7 +390,7 @@ void Runner::wait() {
 }
 
 /// Whether the run has ended, which is always so unless it is only tested.
-[[gnu::hot]] bool Runner::finish_run() {
+[[gnu::hot]] bool Runner::finish_run() try {
   stop_going_on();
   if (is_broken_) [[unlikely]] {  // while another run was waited for
     is_started_ = false;
@@ -422,6 +419,8 @@ void Runner::wait() {
   ++run_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   return true;
+} catch (...) {
+  break_off_and_rethrow();
 }
 
 }  // namespace kplan

@@ -110,6 +110,7 @@ class Runner final : private FaultNotes {
   void collect_loans();
   bool finds_difference();
   void break_off();
+  [[noreturn]] void break_off_and_rethrow();
   bool take_arrived(StatementProgram& s);
   bool take(StatementProgram& s, IncomingMessage& m);
   bool take_piece(StatementProgram& s, IncomingMessage& m);

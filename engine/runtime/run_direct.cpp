@@ -141,10 +141,12 @@ void Runner::apply_own(IncomingMessage& m) {
 /// too long.
 void Runner::break_off() {
   is_broken_ = true;
-  const auto is_written = [](const StatementProgram& s) {
-    return std::ranges::any_of(s.incoming, [](const IncomingMessage& m) {
+  const auto is_written = [](const IncomingMessage& m) {
+    try {
       return m.placement && !m.is_done && m.channel && !m.channel->give_up(m.next);
-    });
+    } catch (const TransportError&) {
+      return false;  // nothing more can be done about it
+    }
   };
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(1);
   for (unsigned idle = 1; Clock::now() < deadline; ++idle) {
@@ -152,10 +154,20 @@ void Runner::break_off() {
       transport::Channel& channel = *u.message->channel;
       return channel.take_back(u.message->next - 1) || channel.is_sent(u.message->next - 1);
     });
-    if (lent_.empty() && std::ranges::none_of(program_.statements, is_written)) break;
+    if (lent_.empty() && std::ranges::none_of(program_.statements, [&](const StatementProgram& s) {
+          return std::ranges::any_of(s.incoming, is_written);
+        }))
+      break;
     transport_->pause(idle);
   }
   lent_.clear();
+}
+
+/// Where a run has thrown: breaks it off, unless it had ended. For handlers of exceptions.
+void Runner::break_off_and_rethrow() {
+  stop_going_on();
+  if (std::exchange(is_started_, false)) break_off();
+  throw;
 }
 
 }  // namespace kplan

@@ -42,7 +42,7 @@ void Runner::go_on() {
   if (can_place_) place_trial_.leave(Clock::now());
 }
 
-bool Runner::test() {
+bool Runner::test() try {
   if (!is_started_) return true;
   is_tested_ = true;
   if (can_place_) place_trial_.come_back(Clock::now());
@@ -51,6 +51,8 @@ bool Runner::test() {
   if (finish_run()) return true;
   go_on();
   return false;
+} catch (...) {
+  break_off_and_rethrow();
 }
 
 bool Runner::move_on() {
