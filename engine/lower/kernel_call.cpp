@@ -72,8 +72,9 @@ void Lowering::move(const Transfer& from, const Transfer& to, std::vector<Kernel
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(to.reduction)];
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(to.reduction)];
   std::vector<ListedTrack> tracks{{&to.piece.tracks[0], r.place->element_bytes, extent(r.place->id)}};
+  // Sources may be another rank's, whose extents are not known here.
   for (std::size_t k = 0; k < form.elements.size(); ++k)
-    tracks.push_back({&from.piece.tracks[k], form.elements[k]->element_bytes, extent(form.elements[k]->id)});
+    tracks.push_back({&from.piece.tracks[k], form.elements[k]->element_bytes, INT64_MAX});
   const std::vector<std::int64_t> ends = list_ends(from.piece, tracks);
   std::vector<Transfer> places;
   each_part(to, ends, [&](const Transfer& part) { places.push_back(part); });

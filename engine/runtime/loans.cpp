@@ -172,10 +172,10 @@ void IncomingLoan::make_calls(const BoundPlan& bound, const StatementSchedule& s
   for (const auto& [source, place] : *ends) {
     lowering.move(source, place, calls);
     const int buffer = s.values[static_cast<std::size_t>(source.reduction)].value->id;
-    regions_.push_back(static_cast<std::size_t>(std::ranges::find(buffers, buffer) - buffers.begin()));
-    // The source is the other rank's memory, whose address comes with each message.
-    calls.back().streams.at(1).kind = StreamKind::message;
+    regions_.resize(calls.size(), static_cast<std::size_t>(std::ranges::find(buffers, buffer) - buffers.begin()));
   }
+  // The source is the other rank's memory, whose address comes with each message.
+  for (KernelCall& call : calls) call.streams.at(1).kind = StreamKind::message;
   const std::vector<jit::Kernel> kernels = jit::Compiler::instance().compile(table.specs(), wait);
   for (KernelCall& call : calls) {
     const auto spec = static_cast<std::size_t>(call.spec);

@@ -1,5 +1,7 @@
 // Messages that are read where they lie in the sender's memory. Threads can read any memory of each other's; processes
 // are in tests/engine/mpi, with KPLAN_LEND_BYTES.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
@@ -140,6 +142,39 @@ TEST_CASE("buffers that are bound anew are read where they lie now") {
     }
     return is_right;
   }));
+}
+
+TEST_CASE("elements are read where they lie though they lie further apart than one list can say") {
+  const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "far", "parameters": {"n": "i64",
+    "m": {"type": "i64", "scope": "private"}}, "buffers": {
+    "a": {"type": "u8", "shape": ["n"]}, "b": {"type": "u8", "shape": ["m"]},
+    "at": {"type": "i64", "shape": ["n"], "time": "fixed"}},
+    "statements": [{"communicate": "a[k]@1 <<= b[at[k]]@0 where k in range(n)"}]})json");
+  constexpr std::int64_t n = 8192, far = std::int64_t{1} << 32, most = far + 4 * n;
+  std::vector<std::int64_t> at(n);
+  for (std::int64_t k = 0, place = 0; k < n; ++k) at[k] = place += k == n / 2 ? far : 2 + k * k % 7 % 2;
+  for (const std::int64_t extent_at_receiver : {std::int64_t{16}, most})
+    CHECK(holds_on_both([&](Engine& engine) {
+      const bool sends = engine.rank() == 0;
+      const auto m = static_cast<std::size_t>(sends ? most : extent_at_receiver);
+      // Pages are first there when they are touched.
+      void* const memory = mmap(nullptr, m, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (memory == MAP_FAILED) return false;
+      const std::span b(static_cast<std::byte*>(memory), m);
+      std::vector<std::uint8_t> a(n);
+      {
+        Executable x = engine.compile(plan, {{"n", n}, {"m", static_cast<std::int64_t>(m)}, {"at", at}});
+        x.bind("a", a);
+        x.bind_bytes("b", b, Written::seldom);
+        for (std::int64_t k = 0; sends && k < n; ++k)
+          b[static_cast<std::size_t>(at[k])] = static_cast<std::byte>(k % 251);
+        for (int run = 0; run < 3; ++run) x.run();
+      }
+      munmap(memory, m);
+      for (std::int64_t k = 0; !sends && k < n; ++k)
+        if (a[static_cast<std::size_t>(k)] != k % 251) return false;
+      return true;
+    }));
 }
 
 TEST_CASE("an array outlives the engine that allocated it") {
