@@ -54,8 +54,8 @@ bool WrittenLines::contains(int buffer, std::int64_t line) const {
          known->second[static_cast<std::size_t>(line)];
 }
 
-BetterLent better_lent(const Statement& statement, const Message& m, const WrittenLines& written,
-                       const LendingLimits& limits) {
+BetterLent better_lent(const Statement& statement, const StatementSchedule& s, const Message& m,
+                       const WrittenLines& written, const LendingLimits& limits) {
   if (limits.most_spread == 0) return BetterLent::always;
   // Of values that are written anew in every run: what was measured with such loops.
   constexpr double least_dense_bytes = 1310720, most_dense_spread = 1.5, least_spread_bytes = 4 << 20;
@@ -65,12 +65,13 @@ BetterLent better_lent(const Statement& statement, const Message& m, const Writt
   double fetched = 0, contested = 0;
   for (const Transfer& t : m.transfers) {
     const Reduction& r = statement.reductions[static_cast<std::size_t>(t.reduction)];
+    const int buffer = s.values[static_cast<std::size_t>(t.reduction)].value->id;
     std::int64_t lines = 0, of_both = 0;
     const std::int64_t walked =
         walk_lines(t.piece, t.piece.tracks[0], static_cast<std::int64_t>(r.value_type.size_bytes), most_walked,
                    [&](std::int64_t line) {
                      ++lines;
-                     if (written.contains(r.value->id, line)) ++of_both;
+                     if (written.contains(buffer, line)) ++of_both;
                    });
     const double scale =
         static_cast<double>(t.piece.element_count()) / static_cast<double>(std::max<std::int64_t>(walked, 1));

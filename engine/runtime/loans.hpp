@@ -37,8 +37,8 @@ struct LendingLimits {
 /// writes meanwhile, since such lines go back and forth. Others: when the lines would have left its caches anyway, or
 /// are so many, and full, that their way back from a near core costs no more than packing.
 enum class BetterLent : std::uint8_t { never, when_seldom_written, always };
-BetterLent better_lent(const Statement& statement, const Message& m, const WrittenLines& written,
-                       const LendingLimits& limits);
+BetterLent better_lent(const Statement& statement, const StatementSchedule& s, const Message& m,
+                       const WrittenLines& written, const LendingLimits& limits);
 
 /// The sending end.
 class OutgoingLoan {

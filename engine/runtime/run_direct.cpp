@@ -50,10 +50,11 @@ void Runner::look_at_bindings() {
       OutgoingMessage& m = s.outgoing[k];
       OutgoingLoan* const loan = m.loan.get();
       if (!loan) continue;
-      const Message& message = program_.schedule.statements[static_cast<std::size_t>(s.statement)].sends[k];
+      const StatementSchedule& schedule = program_.schedule.statements[static_cast<std::size_t>(s.statement)];
+      const Message& message = schedule.sends[k];
       const Statement& statement = program_.bound.model->statements[static_cast<std::size_t>(s.statement)];
       loan->look_at(memory_, *transport_, [&](const LendingLimits& limits) {
-        return better_lent(statement, message, written_with(s.statement), limits);
+        return better_lent(statement, schedule, message, written_with(s.statement), limits);
       });
       if (loan->is_possible() && !loan->is_described()) loans.emplace_back(loan, &message);
     }

@@ -1,11 +1,14 @@
 // Messages that are read where they lie in the sender's memory. Threads can read any memory of each other's; processes
 // are in tests/engine/mpi, with KPLAN_LEND_BYTES.
+#include "engine/runtime/loans.hpp"
+
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "engine/bind.hpp"
 #include "tests/engine/on_ranks.hpp"
 #include "tests/engine/two_ranks.hpp"
 
@@ -175,6 +178,21 @@ TEST_CASE("elements are read where they lie though they lie further apart than o
         if (a[static_cast<std::size_t>(k)] != k % 251) return false;
       return true;
     }));
+}
+
+TEST_CASE("of a where-bound value it is the buffer that counts whose lines both ends want") {
+  const auto plan = std::make_shared<const Plan>(Plan::parse(R"json({"kplan": 1, "name": "p", "buffers": {
+    "b": {"type": "i64", "shape": [20000], "scope": "uniform", "time": "fixed"}, "w": {"type": "i64", "shape": [20000]},
+    "a": {"type": "i64", "shape": [20000]}}, "statements": [
+    {"communicate": "a[k]@1 <<= v@0, w[k]@0 <<= a[k]@1 where k in range(20000), v = b[k]"}]})json"));
+  const std::shared_ptr<const PlanModel> model(plan, &plan->model());
+  const BoundValues values = bind_values(model, {{"b", std::vector<std::int64_t>(20000)}}, /*rank=*/0, /*size=*/2);
+  const BoundPlan& bound = values.bound;
+  const Schedule schedule = build_schedule(bound);
+  const StatementSchedule& s = schedule.statements[0];
+  const WrittenLines written(bound, schedule, schedule.phases[0]);
+  CHECK(written.contains(1, 0));  // w, which has the number that v has among the variables
+  CHECK(better_lent(model->statements[0], s, s.sends.at(0), written, {2048, 4}) == BetterLent::when_seldom_written);
 }
 
 TEST_CASE("an array outlives the engine that allocated it") {
