@@ -18,6 +18,9 @@
 
 namespace kplan {
 
+/// So many looks for a receiver in vain, about a millisecond, and a message goes as a whole, from its slot.
+inline constexpr unsigned most_vain_looks = 1400;
+
 /// How far a message is packed or unpacked, when that is done some bytes at a time.
 class MessageCursor {
  public:
@@ -128,7 +131,6 @@ class OutgoingPieces {
     return may_be_far ? stream_->channel->best_stores(stream_->next_) : transport::Stores::cached;
   }
 
-  static constexpr unsigned most_vain_looks = 1400;  ///< about a millisecond
   /// Near cores copy 25 to 70 bytes a nanosecond where all is in caches, and 5 to 20 where it comes from memory.
   static constexpr std::size_t cached_bytes_a_ns = 22;
   static constexpr unsigned runs_a_look = 8;

@@ -80,7 +80,6 @@ void Runner::collect_loans() {
   std::erase_if(lent_, [this](const UnderWay& u) {
     OutgoingMessage& m = *u.message;
     const std::uint64_t seq = m.next - 1;
-    constexpr unsigned most_vain_looks = 1400;  // about a millisecond
     if (m.channel->is_sent(seq)) {
       if (m.loan) m.loan->note_read();
       return has_moved_ = true;
