@@ -100,16 +100,15 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
     for (int r = 0; r < size_; ++r)
       if (r != rank_) letters_[r] = failure_letter(failure_);
   }
-  if (standing_ == KnownPatterns::Standing::is_settled) {
-    begin_settled();
-  } else if ((rows_ || !is_told_) && !failure_) {
+  if (standing_ == KnownPatterns::Standing::is_settled) return begin_settled();
+  if ((rows_ || !is_told_) && !failure_) {
     if (is_pull_told())
       for (const transport::OutgoingLetter& letter : outgoing_) asked_.push_back(letter.to);
     std::ranges::sort(asked_);
-    begin_first();
   } else {
-    begin_exchange(*first_, letters_, nullptr);
+    gather_letters();
   }
+  begin_first();
 }
 
 void VaryingStatement::begin_draft(const RunContext& context) {
@@ -143,7 +142,7 @@ void VaryingStatement::begin_draft(const RunContext& context) {
     if (is_pull_told()) asked_.push_back(static_cast<int>(to));
   }
   std::ranges::sort(asked_);
-  if (!is_pull_told()) pack(context, letters_);
+  if (!is_pull_told()) pack(context);
 }
 
 [[gnu::hot]] StatementProgram& VaryingStatement::make_sending(const RunContext& context) {
@@ -167,11 +166,11 @@ void VaryingStatement::begin_draft(const RunContext& context) {
 }
 
 /// Adds the pattern's messages to the letters.
-void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Letter>& letters) {
+void VaryingStatement::pack(const RunContext& context) {
   StatementProgram& program = make_sending(context);
   for (std::size_t k = 0; k < program.outgoing.size(); ++k) {
     OutgoingMessage& m = program.outgoing[k];
-    Letter& letter = letters[m.world_rank];
+    Letter& letter = letters_[m.world_rank];
     PatternHeader header;
     if (!letter.empty()) header = pattern_header_of(letter);
     set_header(letter, header);
@@ -187,16 +186,13 @@ void VaryingStatement::pack(const RunContext& context, std::map<std::int64_t, Le
   }
 }
 
-[[gnu::hot]] void VaryingStatement::begin_exchange(transport::SparseExchange& exchange,
-                                                   std::map<std::int64_t, Letter>& letters,
-                                                   const std::vector<int>* sources) {
+/// The letters are what the next exchange sends.
+[[gnu::hot]] void VaryingStatement::gather_letters() {
   outgoing_.clear();
-  for (auto& [to, letter] : letters) {
+  for (auto& [to, letter] : letters_) {
     set_uniform_hash(letter, uniform_hash_);
     outgoing_.push_back({static_cast<int>(to), letter});
   }
-  if (sources) exchange.begin(outgoing_, *sources);
-  else begin_first();
 }
 
 /// Begins the exchange in which nobody knows who sends to it.
@@ -340,24 +336,25 @@ void VaryingStatement::go_general_way(const RunContext& context) {
 /// Answers everyone that has asked, if only by the failure.
 [[gnu::hot]] void VaryingStatement::reply(const RunContext& context) {
   letters_.clear();
-  std::vector<std::int64_t> requesters;
-  for (const transport::ReceivedLetter& letter : first_->received())
-    if (!letter.bytes.empty() && asks(head_of(letter.bytes))) requesters.push_back(letter.from);
+  const auto each_requester = [&](const auto& f) {
+    for (const transport::ReceivedLetter& letter : first_->received())
+      if (!letter.bytes.empty() && asks(head_of(letter.bytes))) f(letter.from);
+  };
   try {
     if (failure_) std::rethrow_exception(failure_);
     if (is_by_rows_) {
       answer_rows(context);
     } else {
-      for (const std::int64_t to : requesters) set_header(letters_[to], {});
-      if (found_.schedule.size > 0) pack(context, letters_);
+      each_requester([&](int to) { set_header(letters_[to], {}); });
+      if (found_.schedule.size > 0) pack(context);
     }
   } catch (const std::exception&) {
     note(std::current_exception());
     letters_.clear();
-    for (const std::int64_t to : requesters) letters_[to] = failure_letter(failure_);
+    each_requester([&](int to) { letters_[to] = failure_letter(failure_); });
   }
-  if (is_by_rows_ && !failure_) second_->begin(outgoing_, asked_);
-  else begin_exchange(*second_, letters_, &asked_);
+  if (!is_by_rows_ || failure_) gather_letters();
+  second_->begin(outgoing_, asked_);
 }
 
 /// Makes letters of the values of the rows that were asked for; this rank's own answer stays here.
@@ -395,10 +392,10 @@ void VaryingStatement::go_general_way(const RunContext& context) {
     }
     order_arrived();
     if (failure_ || !is_by_rows_) return;
-    std::vector<RowStatement::Came> answers;
-    for (const Arrived& arrived : arrived_) answers.push_back({arrived.from, arrived.payload});
-    if (rows_->has_own()) answers.push_back({rows_->bound().state.rank, own_answer_});
-    if (!rows_->take_answers(answers)) go_general_way(context);
+    answers_.clear();
+    for (const Arrived& arrived : arrived_) answers_.push_back({arrived.from, arrived.payload});
+    if (rows_->has_own()) answers_.push_back({rows_->bound().state.rank, own_answer_});
+    if (!rows_->take_answers(answers_)) go_general_way(context);
   } catch (const std::exception&) {
     note(std::current_exception());
   }

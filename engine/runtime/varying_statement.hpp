@@ -79,9 +79,8 @@ class VaryingStatement {
   StatementProgram& make_sending(const RunContext& context);
   std::byte* room(transport::SparseExchange& exchange, std::size_t k, int to, std::size_t bytes);
   void send_known(const RunContext& context);
-  void pack(const RunContext& context, std::map<std::int64_t, Letter>& letters);
-  void begin_exchange(transport::SparseExchange& exchange, std::map<std::int64_t, Letter>& letters,
-                      const std::vector<int>* sources);
+  void pack(const RunContext& context);
+  void gather_letters();
   void begin_first();
   void begin_settled();
   void begin_settling();
@@ -134,6 +133,7 @@ class VaryingStatement {
   std::vector<int> asked_;                ///< world ranks that have been asked for values
   std::vector<Letter> memories_;          ///< of letters, where the exchange has no room for them
   Letter own_answer_;                     ///< to rows that this rank has asked itself for
+  std::vector<RowStatement::Came> answers_;
   std::uint64_t uniform_hash_ = 0;
   std::span<const int> compared_;
   std::vector<int> differing_;
