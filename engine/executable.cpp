@@ -31,6 +31,7 @@ bool is_read_in_runs(const Program& program, int buffer) {
 
 Executable::State::State(BoundValues v, Runner r) : values(std::move(v)), runner(std::move(r)) {
   owners.resize(plan().buffers.size());
+  find_touched();
   for (std::size_t b = 0; b < plan().buffers.size(); ++b) {
     if (!values.contents[b] || is_read_in_runs(runner.program(), static_cast<int>(b))) continue;
     values.contents[b].reset();
@@ -73,40 +74,41 @@ void Executable::State::bind(std::size_t b, const Memory& given) {
   is_checked = false;
 }
 
-void Executable::State::check_bindings() {
-  std::vector<bool> is_read(plan().buffers.size()), is_written(plan().buffers.size());
+void Executable::State::find_touched() {
   const Program& program = runner.program();
   for (const StatementSchedule& s : program.schedule.statements) {
     const Statement& statement = plan().statements[static_cast<std::size_t>(s.statement)];
     if (s.knowledge.is_varying && takes_part(program.bound, statement)) {
-      const Touched touched = touched_by(plan(), statement);
-      for (const int b : touched.reads) is_read[static_cast<std::size_t>(b)] = true;
-      for (const int b : touched.writes) is_written[static_cast<std::size_t>(b)] = true;
+      Touched by_statement = touched_by(plan(), statement);
+      touched.merge(by_statement.reads);
+      written.merge(by_statement.writes);
     }
-    const auto mark = [&](const std::vector<Message>& messages, bool sends) {
-      for (const Message& m : messages)
-        for (const Transfer& t : m.transfers) {
-          const auto k = static_cast<std::size_t>(t.reduction);
-          if (!sends) is_written[static_cast<std::size_t>(statement.reductions[k].place->id)] = true;
-          else
-            for (const Expr* e : s.values[k].elements) is_read[static_cast<std::size_t>(e->id)] = true;
-        }
-    };
-    mark(s.sends, true);
-    mark(s.local_send, true);
-    mark(s.receives, false);
-    mark(s.local_receive, false);
+    for (const auto* messages : {&s.sends, &s.local_send})
+      for (const Message& m : *messages)
+        for (const Transfer& t : m.transfers)
+          for (const Expr* e : s.values[static_cast<std::size_t>(t.reduction)].elements) touched.insert(e->id);
+    for (const auto* messages : {&s.receives, &s.local_receive})
+      for (const Message& m : *messages)
+        for (const Transfer& t : m.transfers)
+          written.insert(statement.reductions[static_cast<std::size_t>(t.reduction)].place->id);
   }
+  touched.insert(written.begin(), written.end());
+}
+
+void Executable::State::check_bindings() {
+  const Program& program = runner.program();
   const auto& memory = runner.memory();
-  for (std::size_t b = 0; b < memory.size(); ++b) {
-    if (!is_read[b] && !is_written[b]) continue;
+  for (const int number : touched) {
+    const auto b = static_cast<std::size_t>(number);
     if (!memory[b].base && program.bound.state.layouts[b].extent > 0)
       throw PlanError(
           "KP-B021",
           fmt::format("plan {}: buffer `{}` is not bound on rank {}; call bind(\"{}\", ...) before the first run",
                       plan().name, plan().buffers[b].name, program.schedule.rank, plan().buffers[b].name));
-    for (std::size_t c = 0; c < memory.size(); ++c) {
-      if (c == b || !is_written[b] || !(is_read[c] || is_written[c])) continue;
+    if (!written.contains(number)) continue;
+    for (const int other : touched) {
+      const auto c = static_cast<std::size_t>(other);
+      if (c == b) continue;
       if (memory[b].base < memory[c].base + memory[c].bytes && memory[c].base < memory[b].base + memory[b].bytes)
         throw PlanError("KP-B024", fmt::format("plan {}: buffers `{}` and `{}` are bound to memory that overlaps, "
                                                "and `{}` is written; declare them as one buffer",

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -22,11 +23,13 @@ struct Executable::State {
   std::weak_ptr<PlanCache> cache;                  ///< where it goes when the program is done with it
   std::uint64_t entry = 0;                         ///< the plan's number in the cache, the same on all ranks
   std::uint64_t serial = 0;                        ///< this state's own number, the same on all ranks
+  std::set<int> touched, written;                  ///< buffers that runs read or write on this rank; those written
   bool is_checked = false;                         ///< bindings are complete and do not overlap
 
   State(BoundValues v, Runner r);
 
   const PlanModel& plan() const { return *runner.program().bound.model; }
+  void find_touched();
   std::size_t find_buffer(std::string_view name) const;
   void bind(std::size_t b, const Memory& memory);
   /// Every buffer that is touched is bound, and what is written overlaps nothing.

@@ -264,13 +264,13 @@ void RowStatement::find_by_enumeration() {
     }
   }
   if (answers.size() != letters_.sharers().size()) fail_damaged_letter();
-  std::vector<std::size_t> starts(answers.size());
+  starts_.resize(answers.size());
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     Part& part = parts_[k];
     for (std::size_t n = 0; n < answers.size(); ++n)
-      starts[letters_.number_of(answers[n].from)] = part.come.segments()[n].first_row;
+      starts_[letters_.number_of(answers[n].from)] = part.come.segments()[n].first_row;
     const auto [firsts, counts] = part.come.all_rows();
-    letters_.copy_by_share(k, starts, firsts, counts);
+    letters_.copy_by_share(k, starts_, firsts, counts);
   }
   // Places in the order of environments more often ascend than sender by sender.
   return can_be_listed() && std::ranges::all_of(parts_, [&](const Part& p) {

@@ -119,6 +119,7 @@ class RowStatement {
   std::span<const std::byte> own_;                ///< this rank's share
   std::size_t own_segment_ = 0;                   ///< its number among those that have come
   bool stays_own_ = false;                        ///< its values are not staged in it, but moved once
+  std::vector<std::size_t> starts_;               ///< by share: where its rows begin among those of all answers
   mutable std::vector<RowTable> tables_;
   DistinctRows distinct_;
   std::vector<jit::ListEntry> listed_;
