@@ -81,13 +81,13 @@ void Engine::State::choose(const PlanModel& plan, const StatementSchedule& s, Co
 Schedule Engine::State::make_schedule(const BoundPlan& bound, const std::vector<Knowledge>& knowledge,
                                       std::exception_ptr& failure) {
   std::vector<StatementDraft> drafts;
-  std::map<std::int64_t, std::vector<std::byte>> letters;
+  const auto letters = std::make_shared<std::map<std::int64_t, std::vector<std::byte>>>();
   try {
     drafts = draft_schedule(bound, knowledge);
-    letters = letters_of(drafts);
+    *letters = letters_of(drafts);
   } catch (const std::exception&) {
     failure = std::current_exception();
-    letters.clear();
+    letters->clear();
   }
   const auto tells = [](const Knowledge& k) { return is_told(k) && !k.is_varying; };
   std::vector<std::pair<std::int64_t, std::span<const std::byte>>> told;
@@ -95,7 +95,8 @@ Schedule Engine::State::make_schedule(const BoundPlan& bound, const std::vector<
   if (std::ranges::any_of(knowledge, tells)) {
     discovery = transport->open_exchange(deadline(), transport::Use::set_up);
     std::vector<transport::OutgoingLetter> outgoing;
-    for (const auto& [to, bytes] : letters) outgoing.push_back({static_cast<int>(to), bytes});
+    for (const auto& [to, bytes] : *letters) outgoing.push_back({static_cast<int>(to), bytes});
+    discovery->keep(letters);
     discovery->begin(outgoing);
     transport::complete(*transport, *discovery, deadline(), "compiling a plan");
     for (const transport::ReceivedLetter& letter : discovery->received()) told.emplace_back(letter.from, letter.bytes);

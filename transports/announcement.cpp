@@ -25,10 +25,12 @@ std::vector<Announcement> tell(Transport& transport, std::span<const Announcemen
       }
     return out;
   }
+  const auto kept = std::make_shared<const std::vector<Announcement>>(announcements.begin(), announcements.end());
   std::vector<OutgoingLetter> letters;
-  for (const Announcement& announcement : announcements)
+  for (const Announcement& announcement : *kept)
     letters.push_back({announcement.rank, std::as_bytes(std::span(announcement.bytes))});
   const std::unique_ptr<SparseExchange> exchange = transport.open_exchange(deadline, Use::set_up);
+  exchange->keep(kept);
   exchange->begin(letters);
   complete(transport, *exchange, deadline, doing);
   for (const ReceivedLetter& letter : exchange->received())

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kplan/transport.hpp"
@@ -34,6 +35,8 @@ class Mail {
   /// Another rank, which this one knows of, sends a letter of the kind `expected`: it may be received before it is
   /// matched.
   virtual void expect(int /*source*/) {}
+  /// See SparseExchange::keep.
+  virtual void keep_memory(std::shared_ptr<const void> memory) = 0;
   /// Takes a letter of the own rank.
   virtual void keep(std::span<const std::byte> bytes) = 0;
   /// Whether all that was sent to ranks that did not know of it has been matched there, and the rest has left.
@@ -61,6 +64,7 @@ class Nbx final : public SparseExchange, private InFlight {
   Nbx(std::unique_ptr<Mail> mail, std::shared_ptr<InFlightList> in_flight, std::uint64_t first);
   ~Nbx() override { in_flight_->remove(*this); }
 
+  void keep(std::shared_ptr<const void> memory) override { mail_->keep_memory(std::move(memory)); }
   void begin(std::span<const OutgoingLetter> letters) override;
   void begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) override;
   bool is_complete() override;

@@ -18,18 +18,19 @@ UniformCheck::UniformCheck(const PlanModel& plan, transport::Transport& transpor
   neighbours_ = {(rank_ + 1) % size, (rank_ + size - 1) % size};
   std::ranges::sort(neighbours_);
   neighbours_.erase(std::unique(neighbours_.begin(), neighbours_.end()), neighbours_.end());
-  mine_.resize(2 * parameters_.size());
+  mine_ = std::make_shared<std::vector<std::uint64_t>>(2 * parameters_.size());
+  exchange_->keep(mine_);
 }
 
 void UniformCheck::begin(const BoundPlan& bound, std::span<const int> neighbours) {
-  std::uint64_t* to = mine_.data();
+  std::uint64_t* to = mine_->data();
   for (const int p : parameters_) {
     const ScalarValue& value = bound.state.parameters[static_cast<std::size_t>(p)];
     *to++ = value.bits[0];
     *to++ = value.bits[1];
   }
   letters_.clear();
-  for (const int rank : neighbours) letters_.push_back({rank, std::as_bytes(std::span(mine_))});
+  for (const int rank : neighbours) letters_.push_back({rank, std::as_bytes(std::span(*mine_))});
   exchange_->begin(letters_, neighbours);
   is_comparing_ = true;
 }
@@ -42,12 +43,12 @@ void UniformCheck::begin(const BoundPlan& bound, std::span<const int> neighbours
 }
 
 [[gnu::hot]] std::exception_ptr UniformCheck::compared() const {
-  const std::size_t bytes = mine_.size() * sizeof mine_[0];
+  const std::span<const std::byte> mine = std::as_bytes(std::span(*mine_));
   for (const transport::ReceivedLetter& letter : exchange_->received()) {
-    if (letter.bytes.size() != bytes)
+    if (letter.bytes.size() != mine.size())
       return std::make_exception_ptr(TransportError(
           "KP-T012", "a comparison of uniform parameters has come damaged; do all ranks run one build?"));
-    if (std::memcmp(letter.bytes.data(), mine_.data(), bytes) == 0) continue;
+    if (std::memcmp(letter.bytes.data(), mine.data(), mine.size()) == 0) continue;
     if (auto out = difference(letter)) return out;
   }
   return nullptr;
@@ -57,7 +58,7 @@ void UniformCheck::begin(const BoundPlan& bound, std::span<const int> neighbours
 std::exception_ptr UniformCheck::difference(const transport::ReceivedLetter& letter) const {
   for (std::size_t k = 0; k < parameters_.size(); ++k) {
     const Parameter& p = plan_.parameters[static_cast<std::size_t>(parameters_[k])];
-    ScalarValue mine{p.type, {mine_[2 * k], mine_[2 * k + 1]}}, theirs{p.type, {}};
+    ScalarValue mine{p.type, {(*mine_)[2 * k], (*mine_)[2 * k + 1]}}, theirs{p.type, {}};
     std::memcpy(theirs.bits, letter.bytes.data() + k * sizeof theirs.bits, sizeof theirs.bits);
     const std::string here = to_text(mine), there = to_text(theirs);
     if (here == there) continue;

@@ -45,7 +45,8 @@ class UniformCheck {
   std::unique_ptr<transport::SparseExchange> exchange_;
   std::vector<int> parameters_;  ///< that are compared
   std::vector<int> neighbours_;
-  std::vector<std::uint64_t> mine_;  ///< their values, two words each
+  /// Their values, two words each, which the exchange keeps as long as they may be read.
+  std::shared_ptr<std::vector<std::uint64_t>> mine_;
   std::vector<transport::OutgoingLetter> letters_;
   bool is_new_ = false, is_comparing_ = false;
 };

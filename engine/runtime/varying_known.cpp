@@ -59,10 +59,10 @@ namespace kplan {
 
 /// A rank that has found something wrong tells all others so.
 void VaryingStatement::begin_settling() {
-  head_ = {LetterKind::head, uniform_hash_};
+  sent_->head = {LetterKind::head, uniform_hash_};
   outgoing_.clear();
   for (int r = 0; failure_ && r < size_; ++r)
-    if (r != rank_) outgoing_.push_back({r, std::as_bytes(std::span(&head_, 1))});
+    if (r != rank_) outgoing_.push_back({r, std::as_bytes(std::span(&sent_->head, 1))});
   second_->begin(outgoing_);
 }
 

@@ -36,6 +36,9 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
       can_settle_(known_.can_settle() && size_ > most_neighbours) {
   const PlanModel& plan = *bound.model;
   if (is_pull_told() || can_settle_) second_ = transport.open_exchange(deadline);
+  sent_->rows = rows_;
+  for (transport::SparseExchange* exchange : {first_.get(), second_.get()})
+    if (exchange) exchange->keep(sent_);
   if (transport.tells_faster())
     for (int r = 0; r < size_; ++r)
       if (r != rank_) told_.push_back(r);
@@ -75,7 +78,7 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
   now_ = &found_;
   is_known_ = false;
   arrived_.clear();
-  letters_.clear();
+  sent_->letters.clear();
   asked_.clear();
   is_by_rows_ = false;
   stage_ = Stage::asking;
@@ -95,10 +98,10 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
     }
   } catch (const std::exception&) {
     note(std::current_exception());
-    letters_.clear();
+    sent_->letters.clear();
     asked_.clear();
     for (int r = 0; r < size_; ++r)
-      if (r != rank_) letters_[r] = failure_letter(failure_);
+      if (r != rank_) sent_->letters[r] = failure_letter(failure_);
   }
   if (standing_ == KnownPatterns::Standing::is_settled) return begin_settled();
   if ((rows_ || !is_told_) && !failure_) {
@@ -133,7 +136,7 @@ void VaryingStatement::begin_draft(const RunContext& context) {
   for (const Notice& notice : draft_->notices) {
     if (notice.peer == schedule.rank) continue;
     const std::int64_t to = schedule.world_rank_of(notice.peer);
-    Letter& letter = letters_[to];
+    Letter& letter = sent_->letters[to];
     set_header(letter, {});
     append_notice(static_cast<int>(number_), notice, letter);
     PatternHeader header;
@@ -160,9 +163,9 @@ void VaryingStatement::begin_draft(const RunContext& context) {
 [[gnu::hot]] std::byte* VaryingStatement::room(transport::SparseExchange& exchange, std::size_t k, int to,
                                                std::size_t bytes) {
   if (std::byte* const letter = exchange.room(to, bytes)) return letter;
-  if (memories_.size() <= k) memories_.resize(k + 1);
-  if (memories_[k].size() < bytes) memories_[k].resize(bytes);
-  return memories_[k].data();
+  if (sent_->memories.size() <= k) sent_->memories.resize(k + 1);
+  if (sent_->memories[k].size() < bytes) sent_->memories[k].resize(bytes);
+  return sent_->memories[k].data();
 }
 
 /// Adds the pattern's messages to the letters.
@@ -170,7 +173,7 @@ void VaryingStatement::pack(const RunContext& context) {
   StatementProgram& program = make_sending(context);
   for (std::size_t k = 0; k < program.outgoing.size(); ++k) {
     OutgoingMessage& m = program.outgoing[k];
-    Letter& letter = letters_[m.world_rank];
+    Letter& letter = sent_->letters[m.world_rank];
     PatternHeader header;
     if (!letter.empty()) header = pattern_header_of(letter);
     set_header(letter, header);
@@ -189,7 +192,7 @@ void VaryingStatement::pack(const RunContext& context) {
 /// The letters are what the next exchange sends.
 [[gnu::hot]] void VaryingStatement::gather_letters() {
   outgoing_.clear();
-  for (auto& [to, letter] : letters_) {
+  for (auto& [to, letter] : sent_->letters) {
     set_uniform_hash(letter, uniform_hash_);
     outgoing_.push_back({static_cast<int>(to), letter});
   }
@@ -208,8 +211,8 @@ void VaryingStatement::pack(const RunContext& context) {
 }
 
 [[gnu::hot]] void VaryingStatement::send_heads() {
-  head_ = {LetterKind::head, uniform_hash_};
-  const std::span<const std::byte> letter = std::as_bytes(std::span(&head_, 1));
+  sent_->head = {LetterKind::head, uniform_hash_};
+  const std::span<const std::byte> letter = std::as_bytes(std::span(&sent_->head, 1));
   for (const int rank : compared_)
     if (std::ranges::find(outgoing_, rank, &transport::OutgoingLetter::to) == outgoing_.end())
       outgoing_.push_back({rank, letter});
@@ -335,7 +338,7 @@ void VaryingStatement::go_general_way(const RunContext& context) {
 
 /// Answers everyone that has asked, if only by the failure.
 [[gnu::hot]] void VaryingStatement::reply(const RunContext& context) {
-  letters_.clear();
+  sent_->letters.clear();
   const auto each_requester = [&](const auto& f) {
     for (const transport::ReceivedLetter& letter : first_->received())
       if (!letter.bytes.empty() && asks(head_of(letter.bytes))) f(letter.from);
@@ -345,13 +348,13 @@ void VaryingStatement::go_general_way(const RunContext& context) {
     if (is_by_rows_) {
       answer_rows(context);
     } else {
-      each_requester([&](int to) { set_header(letters_[to], {}); });
+      each_requester([&](int to) { set_header(sent_->letters[to], {}); });
       if (found_.schedule.size > 0) pack(context);
     }
   } catch (const std::exception&) {
     note(std::current_exception());
-    letters_.clear();
-    each_requester([&](int to) { letters_[to] = failure_letter(failure_); });
+    sent_->letters.clear();
+    each_requester([&](int to) { sent_->letters[to] = failure_letter(failure_); });
   }
   if (!is_by_rows_ || failure_) gather_letters();
   second_->begin(outgoing_, asked_);

@@ -104,7 +104,15 @@ class VaryingStatement {
   std::unique_ptr<transport::SparseExchange> first_;
   std::unique_ptr<transport::SparseExchange> second_;  ///< of values that were asked for, or to settle patterns
   std::vector<int> told_;  ///< all other ranks, where each is told in every exchange; empty where receivers find out
-  std::unique_ptr<RowStatement> rows_;  ///< null where the statement goes the general way
+  std::shared_ptr<RowStatement> rows_;  ///< null where the statement goes the general way
+  /// What letters lie in. The exchanges keep it as long as they may be read.
+  struct Sent {
+    std::map<std::int64_t, Letter> letters;
+    std::vector<Letter> memories;        ///< of others, where the exchange has no room for them
+    LetterHead head;                     ///< what those get that get nothing else
+    std::shared_ptr<RowStatement> rows;  ///< in whose memory others lie
+  };
+  std::shared_ptr<Sent> sent_ = std::make_shared<Sent>();
 
   KnownPatterns known_;
   bool can_settle_;     ///< patterns of known_; not among few ranks
@@ -117,7 +125,6 @@ class VaryingStatement {
   bool is_known_ = false;  ///< from an earlier run
   KnownPatterns::Standing standing_ = KnownPatterns::Standing::is_new;
   std::vector<int> sources_;
-  std::map<std::int64_t, Letter> letters_;
   std::vector<transport::OutgoingLetter> outgoing_;
   /// What has come for this rank.
   struct Arrived {
@@ -131,13 +138,11 @@ class VaryingStatement {
   std::vector<RowStatement::Came> came_;  ///< letters of rows
   bool is_by_rows_ = false;               ///< what has come is applied row by row
   std::vector<int> asked_;                ///< world ranks that have been asked for values
-  std::vector<Letter> memories_;          ///< of letters, where the exchange has no room for them
   Letter own_answer_;                     ///< to rows that this rank has asked itself for
   std::vector<RowStatement::Came> answers_;
   std::uint64_t uniform_hash_ = 0;
   std::span<const int> compared_;
   std::vector<int> differing_;
-  LetterHead head_;  ///< what compared ranks get that get nothing else
   std::exception_ptr failure_;
 };
 

@@ -166,6 +166,35 @@ TEST_CASE("an exchange that was given up does not disturb later ones", "[conform
   }
 }
 
+TEST_CASE("letters that an object keeps come whole though it and their owner are gone", "[conformance]") {
+  for (const int ranks : {2, 3, 5}) {
+    on_ranks(ranks, [=](Transport& transport) {
+      for (const std::size_t bytes : {std::size_t{20}, std::size_t{5000}, std::size_t{100000}, std::size_t{300000}}) {
+        auto exchange = transport.open_exchange(soon());
+        std::vector<std::vector<std::byte>> others;  // that take the memory of what is freed
+        if (transport.rank() == 0) {
+          auto memory = std::make_shared<std::vector<std::byte>>(bytes);
+          fill(memory->data(), bytes, 1, bytes);
+          const kplan::transport::OutgoingLetter letter{1, *memory};
+          exchange->keep(memory);
+          exchange->begin({&letter, 1}, std::vector<int>());
+          exchange.reset();
+          memory.reset();
+          for (int k = 0; k < 8; ++k) others.emplace_back(bytes, std::byte{0xee});
+        }
+        meet(transport);
+        if (transport.rank() == 1) {
+          exchange->begin({}, std::vector<int>{0});
+          wait_for(transport, "a letter", [&] { return exchange->is_complete(); });
+          claim(exchange->received().size() == 1 && exchange->received()[0].bytes.size() == bytes, "it has come");
+          claim_filled(exchange->received()[0].bytes.data(), bytes, 1, bytes);
+        }
+        meet(transport);
+      }
+    });
+  }
+}
+
 TEST_CASE("objects can be opened and closed ten thousand times without growth", "[conformance]") {
   for (const int ranks : rank_counts) {
     on_ranks(ranks, [=](Transport& transport) {

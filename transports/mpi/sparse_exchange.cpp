@@ -30,6 +30,7 @@ class MpiMail final : public Mail, private RequestHolder {
   void require_usable() const override;
   void clear() override;
   void send(const OutgoingLetter& letter, LetterKind kind) override;
+  void keep_memory(std::shared_ptr<const void> memory) override { memory_ = std::move(memory); }
   void keep(std::span<const std::byte> bytes) override { inbox_.take_own(bytes); }
   bool are_taken() override;
   void expect(int source) override { inbox_.expect(source, tag(LetterKind::expected)); }
@@ -48,7 +49,10 @@ class MpiMail final : public Mail, private RequestHolder {
   void send(int to, std::span<const std::byte> bytes, LetterKind kind);
   int tag(LetterKind kind) const { return first_tag_ + exchange_tags::first_kind + static_cast<int>(kind); }
   void close() override;
-  void leak() override { inbox_.leak(); }
+  void leak() override {
+    inbox_.leak();
+    mpi_backend::leak(std::move(memory_));
+  }
 
   std::shared_ptr<World> world_;
   int first_tag_;
@@ -57,7 +61,8 @@ class MpiMail final : public Mail, private RequestHolder {
   bool is_in_exchange_ = false;
   bool are_sent_ = true;  // sends_
   std::vector<MPI_Request> sends_;
-  std::vector<int> receivers_;  // of sends_
+  std::vector<int> receivers_;          // of sends_
+  std::shared_ptr<const void> memory_;  // of what is sent
 };
 
 void MpiMail::require_usable() const {
@@ -129,7 +134,7 @@ void MpiMail::close() {
     check(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
     if (is_done == 0) unfinished.push_back(request);
   }
-  if (!unfinished.empty()) world_->adopt(std::move(unfinished), {});
+  if (!unfinished.empty()) world_->adopt(std::move(unfinished), memory_);
   inbox_.close();
 }
 

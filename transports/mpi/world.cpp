@@ -75,7 +75,7 @@ World::~World() {
   if (is_open() && is_mpi_up()) shut();
 }
 
-void World::adopt(std::vector<MPI_Request> requests, SlotMemory memory) {
+void World::adopt(std::vector<MPI_Request> requests, std::shared_ptr<const void> memory) {
   taint();
   orphans_.push_back({std::move(requests), std::move(memory)});
 }
@@ -130,7 +130,7 @@ void World::shut() noexcept {
   } catch (const std::exception&) {
     // There is nobody to tell, and nothing to do but to keep off what may be in use.
   }
-  for (Orphan& orphan : orphans_) orphan.memory.leak();
+  for (Orphan& orphan : orphans_) leak(std::move(orphan.memory));
   comm_ = MPI_COMM_NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "kplan/transport.hpp"
@@ -64,7 +65,10 @@ class World {
   const std::shared_ptr<InFlightList>& in_flight() const { return in_flight_; }
 
   /// Takes over requests that could not end when their channel closed, with the memory they work on.
-  void adopt(std::vector<MPI_Request> requests, SlotMemory memory);
+  void adopt(std::vector<MPI_Request> requests, std::shared_ptr<const void> memory);
+  void adopt(std::vector<MPI_Request> requests, SlotMemory memory) {
+    adopt(std::move(requests), std::make_shared<SlotMemory>(std::move(memory)));
+  }
 
   /// Says that messages may be left in the communicator, which is then never freed: its number could be given to
   /// another, and that would receive them.
@@ -81,7 +85,7 @@ class World {
  private:
   struct Orphan {
     std::vector<MPI_Request> requests;
-    SlotMemory memory;
+    std::shared_ptr<const void> memory;
   };
   bool holds_messages() const;
   void settle(Clock::time_point deadline);
@@ -97,6 +101,9 @@ class World {
   std::shared_ptr<InFlightList> in_flight_;
   std::vector<Orphan> orphans_;
 };
+
+/// Never frees the memory: MPI may still use it.
+inline void leak(std::shared_ptr<const void> memory) { (void)new auto(std::move(memory)); }
 
 /// Whether the request has ended. Drives MPI if not.
 inline bool is_complete(World& world, MPI_Request* request) {

@@ -24,6 +24,7 @@ class OfiMail final : public Mail {
   void require_usable() const override {}
   void clear() override;
   void send(const OutgoingLetter& letter, LetterKind kind) override;
+  void keep_memory(std::shared_ptr<const void> memory) override { memory_ = std::move(memory); }
   void keep(std::span<const std::byte> bytes) override;
   bool are_taken() override;
   bool match(int source, LetterKind kind) override;
@@ -45,15 +46,16 @@ class OfiMail final : public Mail {
   Dissemination ring_;
   int round_;  // of the barrier; past the last one when it is passed
   std::vector<std::unique_ptr<Parcel>> parcels_;
-  std::size_t used_parcels_ = 0;       // of them, by the exchange under way
-  std::vector<LetterPtr> letters_;     // matched, in that order
-  std::vector<std::size_t> arriving_;  // places there
+  std::size_t used_parcels_ = 0;        // of them, by the exchange under way
+  std::shared_ptr<const void> memory_;  // of what is sent
+  std::vector<LetterPtr> letters_;      // matched, in that order
+  std::vector<std::size_t> arriving_;   // places there
   std::vector<ReceivedLetter> received_;
 };
 
 OfiMail::~OfiMail() {
   clear();
-  for (std::unique_ptr<Parcel>& parcel : parcels_) world_->adopt(std::move(parcel));
+  for (std::unique_ptr<Parcel>& parcel : parcels_) world_->adopt(std::move(parcel), memory_);
   world_->mailboxes().close(number_);
 }
 

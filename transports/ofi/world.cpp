@@ -54,7 +54,7 @@ void World::warm(const std::vector<int>& peers, Clock::time_point deadline) {
 void World::progress() {
   (void)endpoint_->poll();
   mailboxes_.in_flight()->move_on();
-  if (!orphans_.empty()) std::erase_if(orphans_, [](const auto& parcel) { return parcel->is_sent(); });
+  if (!orphans_.empty()) std::erase_if(orphans_, [](const Orphan& orphan) { return orphan.parcel->is_sent(); });
   if (!endpoint_->failures().empty()) [[unlikely]]
     throw_if_failed();
 }

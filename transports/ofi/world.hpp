@@ -52,8 +52,10 @@ class World final : private Recipient, private Listener {
   std::optional<int> dead() { return member_->dead(); }
   bool is_dead(int rank) { return member_->is_dead(rank); }
 
-  /// Keeps bytes on their way until they are sent.
-  void adopt(std::unique_ptr<Parcel> parcel) { orphans_.push_back(std::move(parcel)); }
+  /// Keeps bytes on their way until they are sent, and the memory that they lie in.
+  void adopt(std::unique_ptr<Parcel> parcel, std::shared_ptr<const void> memory) {
+    orphans_.push_back({std::move(memory), std::move(parcel)});
+  }
 
  private:
   void open_endpoint();
@@ -77,7 +79,11 @@ class World final : private Recipient, private Listener {
   std::array<std::byte, 64> target_{};  // for the other ranks' attempts to write
   Registration target_registration_;
   std::unique_ptr<Trial> trial_;
-  std::vector<std::unique_ptr<Parcel>> orphans_;
+  struct Orphan {
+    std::shared_ptr<const void> memory;
+    std::unique_ptr<Parcel> parcel;
+  };
+  std::vector<Orphan> orphans_;
   std::unique_ptr<Post> post_;  // goes first, and closes the endpoint
   int neighbours_ = 1;
   std::vector<bool> was_greeted_by_;  // by rank

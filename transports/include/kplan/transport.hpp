@@ -168,10 +168,10 @@ struct ReceivedLetter {
 /// one object never mix, however far some ranks run ahead. Different objects may be in flight together; Transport's
 /// progress() and collective calls move all of them, so ranks may wait for them in different orders. Destroying it
 /// gives up what is in flight, locally; letters that are not known to be sent by then must stay as long as the
-/// transport. Exchanges that look alike allocate nothing after the first few. Cost of one, on a rank: one message a
-/// letter; for unknown sources also log2(size) empty ones, or one atomic count between threads, or an empty one to each
-/// other rank where all share memory and are at most 32. Memory: what this object had in flight at the most. Errors:
-/// TransportError, after which the object cannot be used.
+/// transport, or lie in memory that it keeps. Exchanges that look alike allocate nothing after the first few. Cost of
+/// one, on a rank: one message a letter; for unknown sources also log2(size) empty ones, or one atomic count between
+/// threads, or an empty one to each other rank where all share memory and are at most 32. Memory: what this object had
+/// in flight at the most. Errors: TransportError, after which the object cannot be used.
 class SparseExchange {
  public:
   virtual ~SparseExchange() = default;
@@ -183,6 +183,10 @@ class SparseExchange {
   /// given as it lies there: for the only letter to a rank in the next exchange. Null where there is none. Call it
   /// while it is_complete().
   virtual std::byte* room(int, std::size_t) { return nullptr; }
+
+  /// Keeps memory in which its letters lie for as long as they may be read, be it longer than the object lives; in
+  /// place of what it was given before. Those that read no letters after their end need not.
+  virtual void keep(std::shared_ptr<const void>) {}
 
   /// Begins the next exchange in which nobody knows who sends to it. Collective, does not block. The letters' bytes
   /// must stay unchanged until is_complete(); the span itself is read at once. Ends nowhere before all have begun it.
