@@ -70,7 +70,7 @@ TEST_CASE("ranks that share cores write the same few lines again and again") {
     std::set<std::byte*> places;
     for (int k = 0; k < 8; ++k) {
       places.insert(sender.free(letter_bytes));
-      sender.put(letter_bytes, letter_bytes, true, true);
+      sender.put(letter_bytes, letter_bytes, Holds::letter, true);
       REQUIRE(receiver.arrived());
       receiver.take();
       receiver.release();
@@ -87,7 +87,7 @@ TEST_CASE("a pipe tells of lines that its receiver has read, and of no others") 
   PipeSender sender({memory, memory.get()}, chunk_bytes, /*share_cores=*/false);
   PipeReceiver receiver({memory, memory.get()}, chunk_bytes);
   const auto send = [&](std::size_t count) {
-    sender.put(count, count, true, true);
+    sender.put(count, count, Holds::letter, true);
     REQUIRE(receiver.arrived());
     receiver.take();
     receiver.release();

@@ -274,6 +274,9 @@ void NodeTransport::look_for_missing(Clock::time_point begin, Clock::time_point 
 Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
   const auto ranks = static_cast<std::size_t>(size());
   const std::size_t chunk_bytes = (std::size_t{4} << 20) / std::max<std::size_t>(ranks, 4) - sizeof(Chunk);
+  // Ranks that share cores had better take much at each turn.
+  const bool takes_much = piece_bytes_ > 0 && neighbours_->share_cores();
+  const std::size_t piece_bytes = takes_much ? chunk_bytes : std::min(piece_bytes_, chunk_bytes);
   const std::size_t stride = pipe_bytes(chunk_bytes);
   constexpr int no_file = -1;
   int file = no_file;
@@ -292,6 +295,7 @@ Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
               std::vector<PipeMemory>(ranks),
               std::vector<std::shared_ptr<Distance>>(ranks),
               chunk_bytes,
+              piece_bytes,
               neighbours_->share_cores(),
               non_temporal_bytes_};
   try {

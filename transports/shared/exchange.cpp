@@ -3,6 +3,9 @@
 // one sent in n, and so all have begun n and handed back what they had of n - 1: two slots always do for letters that
 // fit. Only where receivers know their sources can a sender find both in use: then the letter waits as a copy, which is
 // sent even if the object is destroyed meanwhile.
+//
+// A body follows its letter in pieces. While they have no place they stay in the pipe, but where this rank waits for
+// something else, which may need what the sender does next: then they are put together in memory, too.
 #include "transports/shared/exchange.hpp"
 
 #include <algorithm>
@@ -14,6 +17,32 @@
 namespace kplan::transport {
 namespace {
 
+/// A body, on its way from or to regions.
+template <class Byte>
+class Body {
+ public:
+  Body() = default;
+  explicit Body(std::span<const std::span<Byte>> regions) : regions_(regions) {}
+
+  /// Calls f(memory, packed, bytes) for each part of the next bytes, `packed` of one behind that of the other.
+  template <class F>
+  void go(std::byte* packed, std::size_t bytes, const F& f) {
+    while (bytes > 0 && !regions_.empty()) {
+      const std::span<Byte> left = regions_.front().subspan(at_);
+      const std::size_t part = std::min(bytes, left.size());
+      if (part > 0) f(left.data(), packed, part);
+      packed += part;
+      bytes -= part;
+      at_ += part;
+      if (part == left.size()) regions_ = regions_.subspan(1), at_ = 0;
+    }
+  }
+
+ private:
+  std::span<const std::span<Byte>> regions_;  ///< what is left of them
+  std::size_t at_ = 0;                        ///< bytes of the first that are done
+};
+
 struct Outgoing {
   Outgoing(PipeSender p, std::shared_ptr<Distance> d) : pipe(std::move(p)), distance(std::move(d)) {}
   PipeSender pipe;
@@ -21,14 +50,18 @@ struct Outgoing {
   LetterList waiting;                             ///< copies that go before all others
   std::size_t next = 0, end = 0, sent_bytes = 0;  ///< letters of the exchange under way, and of the next one
   std::uint64_t put_before = 0;                   ///< chunks of earlier exchanges
+  Body<const std::byte> body;                     ///< that is under way
+  std::size_t body_bytes = 0, body_left = 0;      ///< of it, and of them to be sent
   bool is_done = true;
 };
 
 struct Incoming {
   explicit Incoming(PipeReceiver p) : pipe(std::move(p)) {}
   PipeReceiver pipe;
-  LetterPtr letter;  ///< that is coming in chunks
+  LetterPtr letter;  ///< that is coming in chunks, or a body without a place
   std::size_t come_bytes = 0;
+  Body<std::byte> body;  ///< where it goes
+  bool has_body = false, is_placed = false;
   bool is_kept = false;  ///< the last chunk, where it lies
   bool has_ended = true;
 };
@@ -60,7 +93,7 @@ bool send_waiting(Outgoing& o, NonTemporal non_temporal, LetterPool& pool) {
       return false;
     }
     put_in(o, memory, letter->data(), letter->bytes, non_temporal);
-    o.pipe.put(letter->bytes, letter->bytes, /*has_letter=*/true, /*is_last=*/true);
+    o.pipe.put(letter->bytes, letter->bytes, Holds::letter, /*is_last=*/true);
     pool.give(std::move(letter));
   }
   return true;
@@ -85,9 +118,12 @@ class SharedExchange final : public SparseExchange, private InFlight {
   ~SharedExchange() override;
 
   std::byte* room(int to, std::size_t bytes) override;
+  std::size_t least_body_bytes() const override { return piece_bytes_; }
   void begin(std::span<const OutgoingLetter> letters) override;
   void begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) override;
   bool is_complete() override;
+  bool awaits_places() override;
+  void place_body(int from, std::span<const std::span<std::byte>> regions) override;
   [[gnu::hot]] std::span<const ReceivedLetter> received() const override { return received_; }
   std::vector<int> waits_for() const override;
 
@@ -99,16 +135,20 @@ class SharedExchange final : public SparseExchange, private InFlight {
   void give_back_received();
   void keep_own(const OutgoingLetter& letter);
   void push(Outgoing& to);
-  void pull(int from);
+  void begin_body(Outgoing& to, const OutgoingLetter& letter);
+  bool push_body(Outgoing& to);
+  void pull(int from, bool may_be_placed);
   bool take(int from, Chunk& chunk);
-  void move();
+  bool take_body(int from, Chunk& chunk, bool may_be_placed);
+  /// `may_be_placed`: bodies without a place wait for one.
+  void move(bool may_be_placed);
   void move_on() override {
-    if (!std::exchange(was_asked_, false)) move();
+    if (!std::exchange(was_asked_, false)) move(/*may_be_placed=*/false);
   }
   Outgoing& outgoing(int rank) { return outgoing_[static_cast<std::size_t>(rank)]; }
 
   int rank_;
-  std::size_t chunk_bytes_;
+  std::size_t chunk_bytes_, piece_bytes_;
   NonTemporal non_temporal_;
   std::shared_ptr<InFlightList> in_flight_;
   std::vector<Outgoing> outgoing_;
@@ -124,6 +164,7 @@ class SharedExchange final : public SparseExchange, private InFlight {
 SharedExchange::SharedExchange(int rank, Pipes pipes, std::shared_ptr<InFlightList> in_flight)
     : rank_(rank),
       chunk_bytes_(pipes.chunk_bytes),
+      piece_bytes_(pipes.piece_bytes),
       non_temporal_{pipes.non_temporal_bytes},
       in_flight_(std::move(in_flight)) {
   for (std::size_t r = 0; r < pipes.outgoing.size(); ++r)
@@ -174,7 +215,8 @@ SharedExchange::~SharedExchange() {
     o.put_before = o.pipe.put_count();
     while (next < letters_.size() && letters_[next].to == static_cast<int>(r)) ++next;
     o.end = next;
-    o.sent_bytes = 0;
+    o.sent_bytes = o.body_left = 0;
+    incoming_[r].has_body = false;
     if (static_cast<int>(r) == rank_)
       for (std::size_t k = o.next; k < o.end; ++k) keep_own(letters_[k]);
     else push(o);
@@ -209,6 +251,10 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
 [[gnu::hot]] void SharedExchange::push(Outgoing& o) {
   bool can_put = send_waiting(o, non_temporal_, pool_);
   while (!o.is_done) {
+    if (o.body_left > 0) {
+      if (!push_body(o)) return;
+      continue;
+    }
     const std::size_t count = o.next < o.end ? std::min(chunk_bytes_, letters_[o.next].bytes.size() - o.sent_bytes) : 0;
     std::byte* const memory = can_put ? o.pipe.free(count) : nullptr;
     if (!memory) {
@@ -225,27 +271,55 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
     const bool has_letter = o.next < o.end;
     std::size_t letter_bytes = 0;
     if (has_letter) {
-      const std::span<const std::byte> bytes = letters_[o.next].bytes;
-      letter_bytes = bytes.size();
-      put_in(o, memory, bytes.data() + o.sent_bytes, count, non_temporal_);
+      const OutgoingLetter& letter = letters_[o.next];
+      letter_bytes = letter.bytes.size();
+      put_in(o, memory, letter.bytes.data() + o.sent_bytes, count, non_temporal_);
       o.sent_bytes += count;
       if (o.sent_bytes == letter_bytes) {
         o.sent_bytes = 0;
         ++o.next;
+        if (!letter.body.empty()) [[unlikely]]
+          begin_body(o, letter);
       }
     }
-    o.is_done = o.next == o.end;
-    o.pipe.put(count, letter_bytes, has_letter, o.is_done);
+    o.is_done = o.next == o.end && o.body_left == 0;
+    o.pipe.put(count, letter_bytes, has_letter ? Holds::letter : Holds::nothing, o.is_done);
   }
 }
 
-[[gnu::hot]] void SharedExchange::pull(int from) {
+void SharedExchange::begin_body(Outgoing& o, const OutgoingLetter& letter) {
+  assert(!knows_sources_ && o.next == o.end);
+  o.body = Body(letter.body);
+  o.body_bytes = 0;
+  for (const std::span<const std::byte> region : letter.body) o.body_bytes += region.size();
+  o.body_left = o.body_bytes;
+}
+
+/// Sends the next piece of a body; whether there was room for it.
+bool SharedExchange::push_body(Outgoing& o) {
+  const std::size_t count = std::min(piece_bytes_, o.body_left);
+  std::byte* const memory = o.pipe.free(count);
+  if (!memory) return false;
+  const Stores stores = non_temporal_.applies(o, memory, count) ? Stores::non_temporal : Stores::cached;
+  o.body.go(memory, count,
+            [&](const std::byte* from, std::byte* to, std::size_t bytes) { copy_to_slot(to, from, bytes, stores); });
+  o.body_left -= count;
+  o.is_done = o.body_left == 0;
+  o.pipe.put(count, o.body_bytes, Holds::body, o.is_done);
+  return true;
+}
+
+[[gnu::hot]] void SharedExchange::pull(int from, bool may_be_placed) {
   Incoming& i = incoming_[static_cast<std::size_t>(from)];
   while (!i.has_ended) {
     Chunk* const chunk = i.pipe.arrived();
     if (!chunk) return;
+    if (chunk->holds == Holds::body) {
+      if (!take_body(from, *chunk, may_be_placed)) return;
+    } else {
+      i.is_kept = take(from, *chunk);
+    }
     i.has_ended = chunk->is_last != 0;
-    i.is_kept = take(from, *chunk);
     i.pipe.take();
     if (!i.is_kept) i.pipe.release();
   }
@@ -253,14 +327,14 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
 
 /// Takes what a chunk holds; whether it must stay where it is.
 [[gnu::hot]] bool SharedExchange::take(int from, Chunk& chunk) {
-  if (chunk.has_letter == 0) return false;
+  if (chunk.holds == Holds::nothing) return false;
   Incoming& i = incoming_[static_cast<std::size_t>(from)];
-  if (chunk.is_last != 0 && chunk.bytes == chunk.letter_bytes) {
+  if (chunk.is_last != 0 && chunk.bytes == chunk.whole_bytes) {
     received_.push_back({from, {chunk.data(), chunk.bytes}});
     return true;
   }
   if (!i.letter) {
-    i.letter = pool_.take(chunk.letter_bytes);
+    i.letter = pool_.take(chunk.whole_bytes);
     i.letter->from = from;
     i.come_bytes = 0;
   }
@@ -272,14 +346,57 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
   return false;
 }
 
-[[gnu::hot]] void SharedExchange::move() {
+void put_in_place(std::byte* to, const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+/// Takes a piece of a body; false where it waits for a place.
+bool SharedExchange::take_body(int from, Chunk& chunk, bool may_be_placed) {
+  Incoming& i = incoming_[static_cast<std::size_t>(from)];
+  if (!std::exchange(i.has_body, true)) {
+    std::ranges::find(received_, from, &ReceivedLetter::from)->body_bytes = chunk.whole_bytes;
+    i.is_placed = false;
+    i.come_bytes = 0;
+  }
+  if (i.is_placed) {
+    i.body.go(chunk.data(), chunk.bytes, put_in_place);
+    return true;
+  }
+  if (may_be_placed) return false;
+  if (!i.letter) i.letter = pool_.take(chunk.whole_bytes);
+  std::memcpy(i.letter->data() + i.come_bytes, chunk.data(), chunk.bytes);
+  i.come_bytes += chunk.bytes;
+  return true;
+}
+
+bool SharedExchange::awaits_places() {
+  bool out = false;
+  for (const Incoming& i : incoming_) {
+    const bool awaits_place = i.has_body && !i.is_placed;
+    if (!i.has_ended && !awaits_place) return false;
+    out = out || awaits_place;
+  }
+  if (out) order_by_sender(received_);
+  return out;
+}
+
+void SharedExchange::place_body(int from, std::span<const std::span<std::byte>> regions) {
+  Incoming& i = incoming_[static_cast<std::size_t>(from)];
+  assert(i.has_body && !i.is_placed);
+  i.is_placed = true;
+  i.body = Body(regions);
+  if (!i.letter) return;
+  i.body.go(i.letter->data(), i.come_bytes, put_in_place);
+  pool_.give(std::move(i.letter));
+}
+
+[[gnu::hot]] void SharedExchange::move(bool may_be_placed) {
   bool is_at_end = true, has_waiting = false;
   for (std::size_t r = 0; r < outgoing_.size(); ++r) {
     if (static_cast<int>(r) == rank_) continue;
     Outgoing& o = outgoing_[r];
     if (!o.is_done || !o.waiting.is_empty()) push(o);
-    if (!incoming_[r].has_ended) pull(static_cast<int>(r));
-    is_at_end = is_at_end && o.is_done && incoming_[r].has_ended;
+    Incoming& i = incoming_[r];
+    if (!i.has_ended) pull(static_cast<int>(r), may_be_placed);
+    is_at_end = is_at_end && o.is_done && i.has_ended && (!i.has_body || i.is_placed);
     has_waiting = has_waiting || !o.waiting.is_empty();
   }
   if (!is_complete_ && is_at_end) {
@@ -294,7 +411,7 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
 [[gnu::hot]] bool SharedExchange::is_complete() {
   if (is_complete_) return true;
   was_asked_ = true;
-  move();
+  move(/*may_be_placed=*/true);
   return is_complete_;
 }
 
@@ -328,12 +445,17 @@ class LentPipes::Borrower final : public SparseExchange {
   }
 
   std::byte* room(int to, std::size_t bytes) override { return exchange_.room(to, bytes); }
+  std::size_t least_body_bytes() const override { return exchange_.least_body_bytes(); }
   void begin(std::span<const OutgoingLetter> letters) override { exchange_.begin(letters); }
   void begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) override {
     state_->may_hold_letters = true;
     exchange_.begin(letters, sources);
   }
   bool is_complete() override { return exchange_.is_complete(); }
+  bool awaits_places() override { return exchange_.awaits_places(); }
+  void place_body(int from, std::span<const std::span<std::byte>> regions) override {
+    exchange_.place_body(from, regions);
+  }
   std::span<const ReceivedLetter> received() const override { return exchange_.received(); }
   std::vector<int> waits_for() const override { return exchange_.waits_for(); }
 

@@ -16,6 +16,7 @@ struct Pipes {
   std::vector<PipeMemory> outgoing, incoming;
   std::vector<std::shared_ptr<Distance>> distances;
   std::size_t chunk_bytes = 0;         ///< the same on all ranks
+  std::size_t piece_bytes = 0;         ///< of bodies in one chunk; 0: letters have none
   bool share_cores = false;            ///< the ranks
   std::size_t non_temporal_bytes = 0;  ///< letters of so many and more go past the caches where they are far; 0: none
 };

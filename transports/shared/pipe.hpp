@@ -18,13 +18,20 @@
 
 namespace kplan::transport {
 
+/// What is in a chunk.
+enum class Holds : std::uint32_t {
+  nothing,  ///< it only ends the exchange
+  letter,
+  body,  ///< of the letter before
+};
+
 /// The first line of a chunk.
 struct alignas(64) Chunk {
   std::atomic<std::uint64_t> word;  ///< one more than the number of the chunk that lies here
-  std::uint64_t letter_bytes;       ///< of the whole letter
+  std::uint64_t whole_bytes;        ///< of the whole letter, or body
   std::uint32_t bytes;              ///< of it in this chunk
   std::uint32_t offset_bytes;       ///< where they begin
-  std::uint32_t has_letter;         ///< 0: there is none, this only ends the exchange
+  Holds holds;
   std::uint32_t is_last;            ///< in its exchange from this sender
   std::byte first_bytes[32];        ///< of a short one
 
@@ -85,8 +92,8 @@ class PipeSender : PipeEnd {
   std::uint64_t put_count() const { return next_; }
   /// The receiver is known to have handed back that many: spares a look at its counter, a line that it writes.
   void note_released(std::uint64_t count) { released_ = std::max(released_, count); }
-  /// Sends the bytes that lie where free(bytes) said, of a letter of so many, or none at all.
-  void put(std::size_t bytes, std::size_t letter_bytes, bool has_letter, bool is_last) {
+  /// Sends the bytes that lie where free(bytes) said, of a letter or body of so many.
+  void put(std::size_t bytes, std::size_t whole_bytes, Holds holds, bool is_last) {
     Chunk& c = chunk(next_);
     if (bytes >= fewest_to_turn) {
       turn_bytes_ = (offset_bytes_ - sizeof(Chunk) + bytes + line_bytes - 1) / line_bytes * line_bytes;
@@ -99,10 +106,10 @@ class PipeSender : PipeEnd {
     }
     std::size_t& used_bytes = used_bytes_[next_ % slots];
     used_bytes = std::max(used_bytes, offset_bytes_ + bytes);
-    c.letter_bytes = letter_bytes;
+    c.whole_bytes = whole_bytes;
     c.bytes = static_cast<std::uint32_t>(bytes);
     c.offset_bytes = static_cast<std::uint32_t>(offset_bytes_);
-    c.has_letter = has_letter ? 1 : 0;
+    c.holds = holds;
     c.is_last = is_last ? 1 : 0;
     c.word.store(++next_, std::memory_order_release);
   }

@@ -154,12 +154,15 @@ void copy_to_slot(std::byte* to, const std::byte* from, std::size_t bytes, Store
 struct OutgoingLetter {
   int to = 0;
   std::span<const std::byte> bytes;  ///< perhaps none
+  /// What goes behind them from where it lies, in this order; see SparseExchange::least_body_bytes.
+  std::span<const std::span<const std::byte>> body = {};
 };
 
 /// One message of a sparse exchange that has come.
 struct ReceivedLetter {
   int from = 0;
   std::span<const std::byte> bytes;  ///< aligned to 16
+  std::size_t body_bytes = 0;        ///< of its body, for which SparseExchange::place_body says where it goes
 };
 
 /// Dynamic sparse exchange (NBX: Hoefler, Siebert, Lumsdaine, PPoPP 2010; Kanor, figure 3): every rank sends messages
@@ -184,12 +187,18 @@ class SparseExchange {
   /// while it is_complete().
   virtual std::byte* room(int, std::size_t) { return nullptr; }
 
+  /// A letter for which there is no room() had better leave so many bytes and more to its body: that goes in pieces,
+  /// from where it lies to where its receiver wants it, and is not put together on the way. 0: letters have none. A
+  /// letter with a body is the only one to its rank, which is another, in an exchange in which nobody knows who sends.
+  virtual std::size_t least_body_bytes() const { return 0; }
+
   /// Keeps memory in which its letters lie for as long as they may be read, be it longer than the object lives; in
   /// place of what it was given before. Those that read no letters after their end need not.
   virtual void keep(std::shared_ptr<const void>) {}
 
-  /// Begins the next exchange in which nobody knows who sends to it. Collective, does not block. The letters' bytes
-  /// must stay unchanged until is_complete(); the span itself is read at once. Ends nowhere before all have begun it.
+  /// Begins the next exchange in which nobody knows who sends to it. Collective, does not block. What the letters
+  /// consist of must stay unchanged until is_complete(); their own span is read at once. Ends nowhere before all have
+  /// begun it.
   virtual void begin(std::span<const OutgoingLetter> letters) = 0;
   /// The same where every rank knows who sends to it: `sources` (ascending, perhaps with this rank) send one letter
   /// each, so that nobody need find out when it has ended. A rank without letters and sources has nothing to do with
@@ -201,6 +210,12 @@ class SparseExchange {
   /// Moves the exchange on, never blocks; call it with progress() and pause() in between, as for channels. True
   /// before the first begin.
   virtual bool is_complete() = 0;
+
+  /// Whether it only waits for place_body() here: everything has come but bodies. received() is as when it is complete.
+  virtual bool awaits_places() { return false; }
+  /// Where the body of that rank's letter goes, body_bytes of regions that can be written until it is complete; none:
+  /// nowhere. Once for each body that has come, while it awaits_places(). The span must stay until it is complete, too.
+  virtual void place_body(int /*from*/, std::span<const std::span<std::byte>>) {}
 
   /// What has come so far, by ascending sender and then in the order in which it was sent once it is complete, in the
   /// order of arrival before. The bytes are valid until the next begin, the span until the next is_complete() or
