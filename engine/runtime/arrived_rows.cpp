@@ -69,6 +69,11 @@ void write_single(const std::int64_t* firsts, const ArrivedRows::Segment& segmen
   }
 }
 
+void ArrivedRows::add_places(std::byte* base, const Segment& segment, std::vector<std::span<std::byte>>& to) const {
+  for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row)
+    to.emplace_back(base + firsts_[row], bytes_of(row));
+}
+
 [[gnu::hot]] void ArrivedRows::list(const Segment& segment, std::vector<jit::ListEntry>& out) const {
   const auto first = firsts_.begin() + static_cast<std::ptrdiff_t>(segment.first_row);
   const auto last = first + static_cast<std::ptrdiff_t>(segment.rows);

@@ -50,6 +50,8 @@ class ArrivedRows {
   std::byte* copy_from(const std::byte* base, const Segment& segment, std::byte* to) const;
   /// Copies all values that letters have to where the rows are.
   void copy_to(std::byte* base) const;
+  /// Adds where the rows of a segment are.
+  void add_places(std::byte* base, const Segment& segment, std::vector<std::span<std::byte>>& to) const;
   /// The elements of a segment's rows, where firsts are numbers of elements.
   void list(const Segment& segment, std::vector<jit::ListEntry>& out) const;
 

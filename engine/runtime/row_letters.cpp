@@ -63,7 +63,7 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
   }
 }
 
-[[gnu::hot]] std::size_t RowLetters::lay_out(std::size_t share, bool with_values) {
+[[gnu::hot]] std::size_t RowLetters::lay_out(std::size_t share, bool are_apart) {
   std::size_t at = sizeof(LetterHead) + 8 * forms_.size();
   for (std::size_t k = 0; k < forms_.size(); ++k) {
     if (forms_[k].table != k) continue;
@@ -72,9 +72,10 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
     at += cursor.rows * forms_[k].columns * (cursor.is_wide ? 8 : 4);
   }
   at = aligned_in_letter(at);
-  for (std::size_t k = 0; have_values_ && with_values && k < forms_.size(); ++k) {
+  for (std::size_t k = 0; have_values_ && k < forms_.size(); ++k) {
     Cursor& cursor = cursors_[k][share];
-    if (cursor.elements == 0) continue;
+    cursor.values_offset = 0;
+    if (cursor.elements == 0 || (are_apart && forms_[k].may_be_apart)) continue;
     cursor.values_offset = at = aligned_in_letter(at);
     at += cursor.elements * forms_[k].value_bytes;
   }

@@ -20,6 +20,7 @@ struct RowForm {
   std::size_t columns = 0;      ///< words of a row
   bool has_counts = false;      ///< a row may have more or fewer elements than one: its last word says how many
   std::size_t value_bytes = 0;  ///< of one element
+  bool may_be_apart = false;    ///< values need not be in the letter
 };
 
 /// The rows of one reduction at the end that knows them.
@@ -79,9 +80,8 @@ class RowLetters {
   /// Divides the rows into shares: what goes to one rank each.
   void count();
   std::span<const std::int64_t> sharers() const { return sharers_; }  ///< peers, by share
-  /// Where the parts of a share's letter will lie; returns its bytes. `with_values` false: those of a push, of rows
-  /// that have counts, stay where they are.
-  std::size_t lay_out(std::size_t share, bool with_values = true);
+  /// Where the parts of a share's letter will lie; returns its bytes. `are_apart`: values of a push that may be.
+  std::size_t lay_out(std::size_t share, bool are_apart = false);
   /// Writes what stands before the rows.
   void begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter);
   /// Writes a reduction's rows into all letters. `base`: what `firsts` count from; null where they are the values.

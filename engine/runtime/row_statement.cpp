@@ -16,6 +16,9 @@ namespace {
 /// Columns have room for so many in the beginning: statements of few rows have them close together.
 constexpr std::size_t fewest_rows = 16;
 
+/// So many slices a body of the least length may have.
+constexpr std::size_t slices_of_least = 32;
+
 /// The call that applies a reduction to single elements, for ReadyCall::run_listed: entries of its list are numbers of
 /// elements in the place's buffer. For operators of plans.
 ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int reduction, jit::Wait wait) {
@@ -58,14 +61,16 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, Statement
     prepare_end(part, part.near, !is_near_one);
     prepare_end(part, part.far, !is_far_one);
   }
+  const auto is_written = [&](int buffer) {
+    return std::ranges::any_of(parts_, [&](const Part& p) { return p.reduction->place->id == buffer; });
+  };
+  const bool are_copied = std::ranges::none_of(parts_, [](const Part& p) { return p.update.has_value(); });
   std::vector<RowForm> forms;
-  for (const Part& part : parts_) forms.push_back(part.form);
+  for (Part& part : parts_) {
+    part.form.may_be_apart = !s_.is_pull && are_copied && part.form.has_counts && !is_written(part.near.expression->id);
+    forms.push_back(part.form);
+  }
   letters_ = {std::move(forms), !s_.is_pull, bound_.state.size};
-  stays_own_ = !s_.is_pull && std::ranges::all_of(parts_, [&](const Part& read) {
-    return read.form.has_counts && !read.update && std::ranges::none_of(parts_, [&](const Part& written) {
-             return written.reduction->place->id == read.near.expression->id;
-           });
-  });
   make_code(wait);
 }
 
@@ -182,13 +187,21 @@ void RowStatement::find_by_enumeration() {
   if (!find_by_code()) find_by_enumeration();
   letters_.count();
   const std::span<const std::int64_t> sharers = letters_.sharers();
-  if (memories_.size() < sharers.size()) memories_.resize(sharers.size());
+  if (memories_.size() < sharers.size()) memories_.resize(sharers.size()), bodies_.resize(sharers.size());
   own_ = {};
+  bool has_bodies = false;
   for (std::size_t k = 0; k < sharers.size(); ++k) {
     const bool is_own = sharers[k] == bound_.state.rank;
-    const std::size_t bytes = letters_.lay_out(k, !(is_own && stays_own_));
     const auto to = static_cast<int>(bound_.world_rank_of(sharers[k]));
+    std::size_t bytes = letters_.lay_out(k, /*are_apart=*/is_own);
     std::byte* letter = is_own ? nullptr : exchange.room(to, bytes);
+    bodies_[k].clear();
+    if (!letter && !is_own && is_long(k, exchange.least_body_bytes())) [[unlikely]] {
+      bodies_[k].emplace_back();  // says that it has one
+      has_bodies = true;
+      bytes = letters_.lay_out(k, /*are_apart=*/true);
+      letter = exchange.room(to, bytes);
+    }
     if (!letter) {
       if (memories_[k].size() < bytes) memories_[k].resize(bytes);
       letter = memories_[k].data();
@@ -198,6 +211,36 @@ void RowStatement::find_by_enumeration() {
     else letters.push_back({to, {letter, bytes}});
   }
   for (std::size_t k = 0; k < parts_.size(); ++k) letters_.fill(k, parts_[k].near.base(memory));
+  if (has_bodies) [[unlikely]]
+    add_bodies(memory, letters);
+}
+
+/// Whether the values of a share that can be apart are worth a body: many copies of few bytes are better made by
+/// fill(). `least_bytes` 0: none are.
+bool RowStatement::is_long(std::size_t share, std::size_t least_bytes) const {
+  std::size_t rows = 0, bytes = 0;
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    if (!parts_[k].form.may_be_apart) continue;
+    const RowLetters::Share part = *letters_.share_of(k, letters_.sharers()[share]);
+    rows += part.rows;
+    bytes += part.elements * parts_[k].form.value_bytes;
+  }
+  return least_bytes > 0 && bytes >= least_bytes && bytes / rows >= least_bytes / slices_of_least;
+}
+
+/// The slices that letters have left out.
+void RowStatement::add_bodies(const std::vector<BoundMemory>& memory, std::span<transport::OutgoingLetter> letters) {
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    const Part& part = parts_[k];
+    if (!part.form.may_be_apart) continue;
+    const DecidedRows& decided = letters_.rows(k);
+    for (std::size_t row = 0; row < decided.rows; ++row)
+      if (auto& body = bodies_[letters_.number_of(decided.peers[row])]; !body.empty())
+        body.emplace_back(part.near.base(memory) + decided.firsts[row],
+                          static_cast<std::size_t>(letters_.count_of(k, row)) * part.form.value_bytes);
+  }
+  for (transport::OutgoingLetter& letter : letters)
+    letter.body = bodies_[letters_.number_of(bound_.number_of(letter.to))];
 }
 
 [[gnu::hot]] bool RowStatement::take(std::vector<Came>& letters) {
@@ -209,20 +252,31 @@ void RowStatement::find_by_enumeration() {
   }
   for (Part& part : parts_) part.come.clear();
   for (const Came& came : letters) {
-    std::size_t at = letters_.read(came.letter, tables_);
+    std::size_t at = letters_.read(came.letter, tables_), apart_bytes = 0;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       Part& part = parts_[k];
       const std::size_t first_row = part.come.rows();
       if (!locate(part, tables_[k])) return false;
       part.come.end_segment(first_row, part.form.has_counts);
-      const bool has_values = !s_.is_pull && !(stays_own_ && came.from == bound_.state.rank);
-      if (has_values) part.come.set_values(came.letter, at);
+      if (is_apart(part, came)) apart_bytes += part.come.segments().back().elements * part.form.value_bytes;
+      else if (!s_.is_pull) part.come.set_values(came.letter, at);
     }
+    if (came.body_bytes > 0 && came.body_bytes != apart_bytes) fail_damaged_letter();
   }
+  places_.resize(std::max(places_.size(), letters.size()));
   return s_.is_pull || (can_be_listed() && std::ranges::all_of(parts_, [&](const Part& p) {
                           return !p.reduction->is_assign ||
                                  distinct_.are_distinct(p.come.firsts(), p.come.counts(), p.far.unit);
                         }));
+}
+
+std::span<const std::span<std::byte>> RowStatement::places(std::size_t n, const std::vector<BoundMemory>& memory) {
+  places_[n].clear();
+  for (const Part& part : parts_)
+    if (part.form.may_be_apart)
+      part.come.add_places(memory[static_cast<std::size_t>(part.reduction->place->id)].base, part.come.segments()[n],
+                           places_[n]);
+  return places_[n];
 }
 
 /// Whether entries of lists can say where the elements are that are not just copied.
@@ -370,7 +424,7 @@ std::span<const std::byte> RowStatement::payload(std::span<const std::byte> lett
   for (Part& part : parts_) {
     if (!part.update) {
       part.come.copy_to(memory[static_cast<std::size_t>(part.reduction->place->id)].base);
-      if (stays_own_ && has_own()) copy_own(part, memory);
+      if (part.form.may_be_apart && has_own()) copy_own(part, memory);
       continue;
     }
     for (const ArrivedRows::Segment& segment : part.come.segments()) {

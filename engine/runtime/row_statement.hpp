@@ -27,8 +27,8 @@ class RowStatement {
   static std::unique_ptr<RowStatement> of(const BoundPlan& bound, std::size_t number, jit::Wait wait);
 
   /// Enumerates what this rank sends, or asks for, and makes the letters, but for its own share; they lie in the
-  /// exchange's memory or in this object's until the next run. `state`: with the values of this run. Throws what
-  /// draft_statement would.
+  /// exchange's memory or in this object's until the next run. Long slices of a push are bodies of letters that have no
+  /// room there. `state`: with the values of this run. Throws what draft_statement would.
   void send(const RankState& state, const std::vector<BoundMemory>& memory, std::uint64_t uniform_hash,
             transport::SparseExchange& exchange, std::vector<transport::OutgoingLetter>& letters);
 
@@ -41,10 +41,13 @@ class RowStatement {
   struct Came {
     std::int64_t from = 0;
     std::span<const std::byte> letter;
+    std::size_t body_bytes = 0;
   };
   /// Adds this rank's share to the letters that have come (by ascending world rank), and works out where the elements
   /// of all of them are here. False where something is wrong with the pattern: see notices().
   bool take(std::vector<Came>& letters);
+  /// Of a push, after take(): where the body of letter number n goes; until the next take().
+  std::span<const std::span<std::byte>> places(std::size_t n, const std::vector<BoundMemory>& memory);
 
   /// Of a pull, after take(): the bytes of the answer to letter number n, and their values. `to`: so many bytes.
   std::size_t answer_bytes(std::size_t n) const;
@@ -98,10 +101,15 @@ class RowStatement {
   void make_code(jit::Wait wait);
   bool find_by_code();
   void find_by_enumeration();
+  bool is_long(std::size_t share, std::size_t least_bytes) const;
+  void add_bodies(const std::vector<BoundMemory>& memory, std::span<transport::OutgoingLetter> letters);
   bool locate(Part& part, const RowTable& table);
   bool locate_by_code(Part& part, const RowTable& table);
   bool locate_by_columns(Part& part, const RowTable& table);
   bool can_be_listed() const;
+  bool is_apart(const Part& part, const Came& came) const {
+    return part.form.may_be_apart && (came.body_bytes > 0 || came.from == bound_.state.rank);
+  }
   void copy_own(const Part& part, const std::vector<BoundMemory>& memory) const;
 
   BoundPlan bound_;
@@ -115,11 +123,12 @@ class RowStatement {
   std::vector<const std::byte*> word_columns_;
   std::vector<std::int64_t> room_, found_;
 
-  std::vector<std::vector<std::byte>> memories_;  ///< by share, of letters that have no room elsewhere
-  std::span<const std::byte> own_;                ///< this rank's share
-  std::size_t own_segment_ = 0;                   ///< its number among those that have come
-  bool stays_own_ = false;                        ///< its values are not staged in it, but moved once
-  std::vector<std::size_t> starts_;               ///< by share: where its rows begin among those of all answers
+  std::vector<std::vector<std::byte>> memories_;                 ///< by share, of letters that have no room elsewhere
+  std::span<const std::byte> own_;                               ///< this rank's share
+  std::size_t own_segment_ = 0;                                  ///< its number among those that have come
+  std::vector<std::size_t> starts_;                              ///< by share: where its rows begin among all answers'
+  std::vector<std::vector<std::span<const std::byte>>> bodies_;  ///< of letters, by share
+  std::vector<std::vector<std::span<std::byte>>> places_;        ///< by letter that has come
   mutable std::vector<RowTable> tables_;
   DistinctRows distinct_;
   std::vector<jit::ListEntry> listed_;

@@ -220,16 +220,24 @@ void VaryingStatement::pack(const RunContext& context) {
 
 [[gnu::hot]] bool VaryingStatement::advance(const RunContext& context) {
   if (stage_ == Stage::asking) {
-    if (!first_->is_complete()) return false;
+    const bool has_bodies = !first_->is_complete();
+    if (has_bodies && !first_->awaits_places()) return false;
     take_first(context);
     stage_ = Stage::done;
-    if (is_pull_told()) {
+    if (has_bodies) {
+      place_bodies(context);
+      stage_ = Stage::filling;
+    } else if (is_pull_told()) {
       reply(context);
       stage_ = Stage::moving;
     } else if (standing_ == KnownPatterns::Standing::was_met) {
       begin_settling();
       stage_ = Stage::settling;
     }
+  }
+  if (stage_ == Stage::filling) {
+    if (!first_->is_complete()) return false;
+    stage_ = Stage::done;
   }
   if (stage_ == Stage::settling) {
     if (!second_->is_complete()) return false;
@@ -271,7 +279,7 @@ void VaryingStatement::pack(const RunContext& context) {
       if (head.kind == LetterKind::head) continue;
       if (head.kind == LetterKind::rows) {
         if (!rows_) fail_damaged_letter();
-        came_.push_back({rows_->bound().number_of(letter.from), letter.bytes});
+        came_.push_back({rows_->bound().number_of(letter.from), letter.bytes, letter.body_bytes});
         continue;
       }
       if (rows_) fail_damaged_letter();
@@ -327,6 +335,21 @@ void VaryingStatement::finish_told(const RunContext& context, std::vector<Notice
       if (came.from != rows_->bound().state.rank)
         arrived_.push_back({.from = came.from, .notice = {}, .payload = rows_->payload(came.letter)});
   go_general_way(context);
+  // Where values only are copied, as bodies are, it finds what was wrong.
+  if (std::ranges::any_of(came_, [](const auto& came) { return came.body_bytes > 0; })) fail_damaged_letter();
+}
+
+/// Says where the bodies of letters go: nowhere after a failure.
+void VaryingStatement::place_bodies(const RunContext& context) {
+  for (const transport::ReceivedLetter& letter : first_->received()) {
+    if (letter.body_bytes == 0) continue;
+    std::span<const std::span<std::byte>> places;
+    if (is_by_rows_ && !failure_) {
+      const auto at = std::ranges::find(came_, rows_->bound().number_of(letter.from), &RowStatement::Came::from);
+      places = rows_->places(static_cast<std::size_t>(at - came_.begin()), context.memory);
+    }
+    first_->place_body(letter.from, places);
+  }
 }
 
 /// Once more from the start, with what others have told: finds out what is wrong.
@@ -436,7 +459,7 @@ void VaryingStatement::go_general_way(const RunContext& context) {
 }
 
 std::vector<int> VaryingStatement::waits_for() const {
-  if (stage_ == Stage::asking) return first_->waits_for();
+  if (stage_ == Stage::asking || stage_ == Stage::filling) return first_->waits_for();
   return stage_ == Stage::done ? std::vector<int>{} : second_->waits_for();
 }
 

@@ -61,7 +61,7 @@ class VaryingStatement {
 
  private:
   using Letter = std::vector<std::byte>;
-  enum class Stage { asking, moving, settling, done };
+  enum class Stage { asking, filling, moving, settling, done };
   struct Arrived;
 
   std::uint64_t hash_of_uniform(const BoundPlan& bound) const;
@@ -70,6 +70,7 @@ class VaryingStatement {
   void send_first(const RunContext& context);
   void take_first(const RunContext& context);
   void take_rows(const RunContext& context);
+  void place_bodies(const RunContext& context);
   void finish_told(const RunContext& context, std::vector<Notice> told);
   void make_receiving(const RunContext& context);
   void go_general_way(const RunContext& context);

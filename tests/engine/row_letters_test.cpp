@@ -127,15 +127,15 @@ TEST_CASE("rows are read from letters as they were written", "[row-letters]") {
   }
 }
 
-TEST_CASE("values of rows that stay where they are take no room in the letter", "[row-letters]") {
-  RowLetters letters({{0, 1, true, 8}}, /*have_values=*/true, 2);
+TEST_CASE("values of rows that are apart take no room in the letter", "[row-letters]") {
+  RowLetters letters({{0, 1, true, 8, /*may_be_apart=*/true}}, /*have_values=*/true, 2);
   DecidedRows& rows = letters.rows(0);
   rows.rows = 2;
   rows.peers = {0, 1};
   rows.firsts = {0, 80};
   rows.words[0] = {10, 5};
   letters.count();
-  Bytes kept(letters.lay_out(0, /*with_values=*/false)), sent(letters.lay_out(1));
+  Bytes kept(letters.lay_out(0, /*are_apart=*/true)), sent(letters.lay_out(1));
   CHECK(sent.size() == kept.size() + 5 * 8);
   letters.begin(0, 7, kept.data());
   letters.begin(1, 7, sent.data());
