@@ -15,11 +15,29 @@ namespace {
 
 constexpr std::int64_t count = 20000;
 
+/// Is counted while it lives.
+class CountedExchange final : public tests::WrappedExchange {
+ public:
+  CountedExchange(std::unique_ptr<SparseExchange> base, int& living)
+      : WrappedExchange(std::move(base)), living_(living) {
+    ++living_;
+  }
+  ~CountedExchange() override { --living_; }
+
+ private:
+  int& living_;
+};
+
 /// Fails when it is to move something on.
 class FailingTransport final : public tests::WrappedTransport {
  public:
   using WrappedTransport::WrappedTransport;
   bool fails = false;
+  int exchanges = 0;
+  std::unique_ptr<transport::SparseExchange> open_exchange(transport::Clock::time_point deadline,
+                                                           transport::Use use) override {
+    return std::make_unique<CountedExchange>(WrappedTransport::open_exchange(deadline, use), exchanges);
+  }
   void progress() override {
     if (fails) throw TransportError("KP-T009", "the network is gone");
     WrappedTransport::progress();
@@ -71,4 +89,28 @@ TEST_CASE("a run that the transport fails is broken off, and what it has lent is
       claim(a == std::vector<std::int64_t>(count, 1), "it has not read what is not lent any more");
     });
   }
+}
+
+TEST_CASE("a run that the transport fails gives up its exchanges, which move what lies in the program's memory") {
+  const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "rows", "parameters": {"n": {"type": "i64"}}, "buffers": {
+    "a": {"type": "i64", "shape": ["n"]}, "b": {"type": "i64", "shape": ["n"]},
+    "to": {"type": "i64", "shape": ["n"], "scope": "private", "time": "varying"}},
+    "statements": [{"communicate": "a[k]@to[k] <<= b[k]@rank where k in range(n)"}]})json");
+  for (const auto& way : ways)
+    transport::run_local(2, [&](std::shared_ptr<transport::Transport> base) {
+      const auto transport = std::make_shared<FailingTransport>(std::move(base));
+      Engine engine(transport);
+      const int before = transport->exchanges;
+      Executable x = engine.compile(plan, {{"n", count}});
+      claim(transport->exchanges == before + 1, "one exchange for its letters");
+      if (engine.rank() == 1) return;  // never comes
+      std::vector<std::int64_t> a(count), b(count), to(count, 1);
+      x.bind("a", a);
+      x.bind("b", b);
+      x.bind("to", to);
+      transport->fails = true;
+      const std::string error = error_of([&] { way(x); });
+      claim(error.ends_with("[KP-T009]"), "it is told: " + error);
+      claim(transport->exchanges == before, "the exchange is no more");
+    });
 }

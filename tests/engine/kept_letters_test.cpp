@@ -18,29 +18,27 @@ struct GivenUp {
 };
 
 /// Notes letters that nobody knows to be sent when it is destroyed.
-class NotingExchange final : public transport::SparseExchange {
+class NotingExchange final : public tests::WrappedExchange {
  public:
   NotingExchange(std::unique_ptr<SparseExchange> base, std::vector<GivenUp>& given_up)
-      : base_(std::move(base)), given_up_(given_up) {}
+      : WrappedExchange(std::move(base)), given_up_(given_up) {}
   ~NotingExchange() override {
     for (GivenUp& letter : under_way_) given_up_.push_back(std::move(letter));
   }
   void keep(std::shared_ptr<const void> memory) override { kept_ = std::move(memory); }
   void begin(std::span<const transport::OutgoingLetter> letters) override {
     note(letters);
-    base_->begin(letters);
+    WrappedExchange::begin(letters);
   }
   void begin(std::span<const transport::OutgoingLetter> letters, std::span<const int> sources) override {
     note(letters);
-    base_->begin(letters, sources);
+    WrappedExchange::begin(letters, sources);
   }
   bool is_complete() override {
-    if (!base_->is_complete()) return false;
+    if (!WrappedExchange::is_complete()) return false;
     under_way_.clear();
     return true;
   }
-  std::span<const transport::ReceivedLetter> received() const override { return base_->received(); }
-  std::vector<int> waits_for() const override { return base_->waits_for(); }
 
  private:
   void note(std::span<const transport::OutgoingLetter> letters) {
@@ -48,7 +46,6 @@ class NotingExchange final : public transport::SparseExchange {
       under_way_.push_back({letter.bytes, {letter.bytes.begin(), letter.bytes.end()}, kept_});
   }
 
-  std::unique_ptr<SparseExchange> base_;
   std::vector<GivenUp>& given_up_;
   std::vector<GivenUp> under_way_;
   std::shared_ptr<const void> kept_;

@@ -1,11 +1,27 @@
 #pragma once
-// A rank of a local world, for tests that change some of what it does.
+// A rank of a local world and its exchanges, for tests that change some of what they do.
 
 #include <memory>
 
 #include "kplan/transport.hpp"
 
 namespace kplan::tests {
+
+class WrappedExchange : public transport::SparseExchange {
+ public:
+  explicit WrappedExchange(std::unique_ptr<SparseExchange> base) : base_(std::move(base)) {}
+
+  void begin(std::span<const transport::OutgoingLetter> letters) override { base_->begin(letters); }
+  void begin(std::span<const transport::OutgoingLetter> letters, std::span<const int> sources) override {
+    base_->begin(letters, sources);
+  }
+  bool is_complete() override { return base_->is_complete(); }
+  std::span<const transport::ReceivedLetter> received() const override { return base_->received(); }
+  std::vector<int> waits_for() const override { return base_->waits_for(); }
+
+ private:
+  std::unique_ptr<SparseExchange> base_;
+};
 
 class WrappedTransport : public transport::Transport {
  public:
