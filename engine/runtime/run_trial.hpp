@@ -27,18 +27,19 @@ class RunTrial {
 
   /// That run begins; whether it goes the first way.
   bool begin(std::uint64_t run, Time now) {
-    const std::uint64_t usual = run < seldom_period ? often_period : seldom_period;
+    const std::uint64_t usual = run < seldom_period || is_outdated_ ? often_period : seldom_period;
     const std::uint64_t period = is_far_slower_ ? far_slower_periods * usual : usual;
     const std::uint64_t place = (run + period - first_) % period;
     is_timed_ = false;
-    if (place >= runs) return goes_first_way_;
+    spent_ = {};
+    begin_ = now;
+    is_in_trial_ = place < runs;
+    if (!is_in_trial_) return goes_first_way_;
     const bool is_first_way = place < length;
     if (place % length >= unmeasured) {
       const std::uint64_t sample = place % length - unmeasured + (is_first_way ? 0 : samples);
       if (std::exchange(trial_, run - place) != run - place) count_ = 0;
       is_timed_ = sample == count_;  // none was left out
-      spent_ = {};
-      begin_ = now;
     }
     return is_first_way;
   }
@@ -48,14 +49,18 @@ class RunTrial {
   void come_back(Time now) { begin_ = now; }
   /// The run has ended.
   void end(Time now) {
+    const transport::Clock::duration took = spent_ + (now - begin_);
+    if (!is_in_trial_) return note_usual(took);
     if (!std::exchange(is_timed_, false)) return;
-    times_[count_++] = spent_ + (now - begin_);
+    times_[count_++] = took;
     if (count_ != times_.size()) return;
-    const std::array took{median(0), median(samples)};
-    const double first = std::min(took[0], last_[0]), other = std::min(took[1], last_[1]);
-    last_ = took;
+    const std::array medians{median(0), median(samples)};
+    const double first = std::min(medians[0], last_[0]), other = std::min(medians[1], last_[1]);
+    last_ = medians;
     goes_first_way_ = first < worth_it_ * other;
     is_far_slower_ = first > 2 * other;
+    is_outdated_ = false;
+    slow_runs_ = 0;
   }
 
  private:
@@ -66,6 +71,22 @@ class RunTrial {
   static constexpr std::uint64_t length = runs / 2;
   static constexpr std::uint64_t unmeasured = 3;  ///< runs after a change: lines are where the runs before left them
   static constexpr std::size_t samples = length - unmeasured;  ///< of each way
+  /// So many runs in turn that take so much longer than in the last trial say that it holds no more, as where a program
+  /// comes to use its caches for something else.
+  static constexpr int slow_runs = 16;
+  static constexpr double slow = 1.5;
+
+  /// A run between trials.
+  void note_usual(transport::Clock::duration took) {
+    const double seconds = std::chrono::duration<double>(took).count();
+    slow_runs_ = seconds > slow * last_[goes_first_way_ ? 0 : 1] ? slow_runs_ + 1 : 0;
+    if (slow_runs_ < slow_runs) return;
+    is_outdated_ = true;
+    is_far_slower_ = false;
+    last_ = {infinity, infinity};
+  }
+
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   double median(std::size_t first) const {
     std::array<transport::Clock::duration, samples> sorted;
@@ -80,11 +101,13 @@ class RunTrial {
   std::size_t count_ = 0;
   /// Seconds that runs took in the last trial, each way. The better of two trials counts: what else the machine does
   /// may fall on all runs that go one way.
-  std::array<double, 2> last_{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+  std::array<double, 2> last_{infinity, infinity};
   std::uint64_t trial_ = 0;  ///< its first run
   transport::Clock::duration spent_{};
   Time begin_;
-  bool is_timed_ = false, goes_first_way_, is_far_slower_ = false;
+  bool is_in_trial_ = false, is_timed_ = false, goes_first_way_, is_far_slower_ = false;
+  bool is_outdated_ = false;  ///< the last trial
+  int slow_runs_ = 0;         ///< in turn, since
 };
 
 }  // namespace kplan

@@ -107,3 +107,17 @@ TEST_CASE("a first way that took more than twice as long is tried again less oft
   CHECK(runs.make(1024, 50us, 20us) == 0);
   CHECK(runs.make(1024, 10us, 20us) == 8 + 1008);
 }
+
+TEST_CASE("where runs become much slower than in the last trial, the next one comes soon and forgets what was before") {
+  Runs runs;
+  CHECK(runs.make(1024, 10us, 12us) == 8 * (8 + 112));
+  CHECK(runs.make(16, 10us, 12us) == 8);
+  // One fewer than it takes.
+  CHECK(runs.make(15, 16us, 12us) == 15);
+  CHECK(runs.make(97, 10us, 12us) == 97);
+  CHECK(runs.make(128, 16us, 14us) == 128);
+  CHECK(runs.make(128, 16us, 14us) == 8);
+  // The new times are the usual ones now.
+  CHECK(runs.make(1024 - 384, 16us, 14us) == 0);
+  CHECK(runs.make(1024, 16us, 14us) == 8);
+}
