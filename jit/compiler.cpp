@@ -57,7 +57,9 @@ struct Compiler::State {
     check(spec);
     const auto code = std::make_shared<Code>(spec);
     known = code;
-    if (settings().is_off) code->stage = Stage::made;
+    const bool is_too_long = spec.is_too_long();
+    statistics.too_long += is_too_long;
+    if (settings().is_off || is_too_long) code->stage = Stage::made;
     return code;
   }
 

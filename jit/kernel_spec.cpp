@@ -30,6 +30,12 @@ bool KernelSpec::has_lists() const {
   return std::any_of(streams.begin(), streams.end(), [](const Stream& s) { return s.is_indexed; });
 }
 
+bool KernelSpec::is_too_long() const {
+  constexpr std::size_t longest = 256;
+  const auto complex = std::ranges::count_if(instructions, [](const Instruction& in) { return is_complex(in.type); });
+  return instructions.size() + 3 * static_cast<std::size_t>(complex) > longest;
+}
+
 int KernelSpec::scalar_count() const {
   int count = 0;
   for (const Instruction& in : instructions) {

@@ -143,6 +143,12 @@ class Check {
 
 }  // namespace
 
+bool RowSpec::is_too_long() const {
+  std::size_t count = steps.size();
+  for (const RowPart& part : parts) count += part.steps.size();
+  return count > 1024;
+}
+
 std::size_t RowSpec::column_count() const {
   std::size_t out = 0;
   for (const RowPart& part : parts) out += part.columns.size();

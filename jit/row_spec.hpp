@@ -67,6 +67,8 @@ struct RowSpec {
 
   bool operator==(const RowSpec& other) const { return steps == other.steps && parts == other.parts; }
   std::size_t column_count() const;  ///< of all parts
+  /// Whether it has more than 1,024 steps: then it never gets machine code, as long kernels do not.
+  bool is_too_long() const;
 
   /// A byte string equal for equal specs (names aside), different for different ones.
   std::string key() const;

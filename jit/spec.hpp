@@ -17,6 +17,11 @@ inline std::string key_of(const Spec& spec) {
   return std::visit([](const auto& s) { return key_of(s); }, spec);
 }
 
+/// Whether it never gets machine code.
+inline bool is_too_long(const Spec& spec) {
+  return std::visit([](const auto& s) { return s.is_too_long(); }, spec);
+}
+
 /// Throws InternalError when the spec is not well formed.
 inline void check(const Spec& spec) {
   std::visit([](const auto& s) { check(s); }, spec);

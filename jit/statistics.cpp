@@ -6,6 +6,7 @@ namespace kplan::jit {
 Statistics& Statistics::operator+=(const Statistics& more) {
   asked += more.asked;
   from_memory += more.from_memory;
+  too_long += more.too_long;
   from_disk += more.from_disk;
   generated += more.generated;
   failed += more.failed;

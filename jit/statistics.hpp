@@ -10,6 +10,7 @@ namespace kplan::jit {
 struct Statistics {
   std::uint64_t asked = 0;        ///< specs given to `compile`
   std::uint64_t from_memory = 0;  ///< of these: somebody held a kernel of the same spec
+  std::uint64_t too_long = 0;     ///< of these: never to have machine code
   std::uint64_t from_disk = 0;    ///< code found on disk
   std::uint64_t generated = 0;    ///< code made by the generator
   std::uint64_t failed = 0;       ///< the generator failed

@@ -79,6 +79,29 @@ TEST_CASE("equal specs share code, within one call and across calls") {
   CHECK(first[0].is_compiled() == Compiler::instance().is_available());
 }
 
+TEST_CASE("what is too long is not compiled, waiting or not, and runs the same") {
+  // Of so many instructions: widens, and negates an even number of times.
+  const auto spec_of = [](std::int32_t count, Scalar type) {
+    KernelSpec spec = widening_spec(11);
+    spec.instructions.back().type = type;
+    while (std::ssize(spec.instructions) < count - 1)
+      spec.instructions.push_back(apply(Operation::neg, type, static_cast<std::int32_t>(spec.instructions.size()) - 1));
+    spec.instructions.push_back(apply(Operation::convert, Scalar::f64, count - 2));
+    spec.outputs = {{0, count - 1}};
+    return spec;
+  };
+  const auto before = Compiler::instance().statistics().too_long;
+  const KernelSpec specs[] = {spec_of(255, Scalar::f64), spec_of(65, Scalar::c128), spec_of(257, Scalar::f64),
+                              spec_of(67, Scalar::c128)};
+  const auto kernels = Compiler::instance().compile(specs);
+  CHECK(Compiler::instance().statistics().too_long == before + 2);
+  for (std::size_t k = 0; k < 4; ++k) {
+    CAPTURE(k);
+    CHECK(kernels[k].is_compiled() == (k < 2 && Compiler::instance().is_available()));
+    CHECK(widens(kernels[k], 11));
+  }
+}
+
 TEST_CASE("a malformed spec is refused before anything is generated") {
   KernelSpec spec = widening_spec(5);
   spec.outputs.clear();

@@ -99,12 +99,14 @@ Listed listed_of(const Lowered& lowered) {
   return out;
 }
 
-/// The line, and the uses, above kernel number k.
+/// The lines, and the uses, above kernel number k.
 std::string heading(const Listed& listed, std::size_t k, const std::string& comment) {
   const auto& [spec, uses] = listed.kernels[k];
   const std::string& name = std::visit([](const auto& s) -> const std::string& { return s.name; }, spec);
-  return fmt::format("{} kernel {} of {}: {}, for\n{}", comment, k + 1, listed.kernels.size(), name,
-                     uses_text(uses, comment));
+  const std::string why_not =
+      jit::is_too_long(spec) ? fmt::format("{} too long for machine code: runs without\n", comment) : "";
+  return fmt::format("{} kernel {} of {}: {}, for\n{}{}", comment, k + 1, listed.kernels.size(), name,
+                     uses_text(uses, comment), why_not);
 }
 
 }  // namespace
@@ -130,9 +132,12 @@ std::string code_text(const Contents& contents, std::int64_t rank, std::int64_t 
     throw Unsupported("KP-L007",
                       fmt::format("there is no code to show, kernels run precompiled: {}", compiler.why_not()));
   std::string out;
-  for (std::size_t k = 0; k < listed.kernels.size(); ++k)
-    out += heading(listed, k, comment) +
-           compiler.listing(listed.kernels[k].spec, is_assembly ? jit::Listing::assembly : jit::Listing::ir) + "\n";
+  for (std::size_t k = 0; k < listed.kernels.size(); ++k) {
+    const jit::Spec& spec = listed.kernels[k].spec;
+    out += heading(listed, k, comment);
+    if (!jit::is_too_long(spec)) out += compiler.listing(spec, is_assembly ? jit::Listing::assembly : jit::Listing::ir);
+    out += "\n";
+  }
   return out;
 }
 

@@ -65,8 +65,8 @@ std::string to_text(const Timing& t) {
   const jit::Statistics& k = t.kernels;
   std::string out = "\ncompile time on rank 0\n";
   out += steps_text("waiting for machine code", t.waiting);
-  out += fmt::format("  kernels of all ranks: {} asked for, {} in memory, {} from disk, {} generated\n", k.asked,
-                     k.from_memory, k.from_disk, k.generated);
+  out += fmt::format("  kernels of all ranks: {} asked for, {} in memory, {} too long, {} from disk, {} generated\n",
+                     k.asked, k.from_memory, k.too_long, k.from_disk, k.generated);
   out += fmt::format(
       "  us in them: code generator's loading {:.1f}, LLVM IR {:.1f}, machine code {:.1f}, linking {:.1f}, placing "
       "{:.1f}, disk {:.1f}, waiting for others {:.1f}\n",
@@ -83,6 +83,7 @@ std::string to_json(const Timing& t) {
               {"kernels",
                {{"asked", k.asked},
                 {"from_memory", k.from_memory},
+                {"too_long", k.too_long},
                 {"from_disk", k.from_disk},
                 {"generated", k.generated},
                 {"plugin_load_us", k.plugin_load_us},

@@ -87,6 +87,17 @@ case_the_code_of_where_lists_is_shown() {
     says "rows0[n0++] = {v8, v11, s0, v5};" && says "array1: word 1 of the rows"
 }
 
+case_kernels_too_long_for_machine_code_say_so() {
+  terms=$(printf ' + x[k] * %d' $(seq 40))
+  cat >long.json <<PLAN
+{"kplan": 1, "name": "long", "buffers": {"a": {"type": "c128", "shape": [9]}, "x": {"type": "c128", "shape": [9]}},
+ "statements": [{"communicate": "a[k]@rank <<= 1$terms@rank where k in range(9)"}]}
+PLAN
+  expect 0 show long.json --stage kernel && says "too long for machine code"
+  expect 0 explain long.json --ranks 1 --timing --json && holds "d['timing']['kernels']['too_long'] > 0 and d['timing']['kernels']['generated'] == 0"
+  expect 0 run long.json --ranks 2 --verify
+}
+
 case_block_copies_are_said_as_such() {
   expect 0 show "$examples/reduce.json" --stage kernel --ranks 2 --rank 1 && says "no copy, 40 bytes are sent from part at byte 0"
   expect 0 show "$examples/broadcast.json" --stage kernel --ranks 2 --rank 1 && says "unpack from rank 0: block copy of 16 bytes from the message at byte 0 to x at byte 0"
