@@ -7,15 +7,31 @@
 namespace kplan {
 namespace {
 
-bool hangs_on_contents(const Formula& formula, const Expr& e, const Box& box, Formula::Mask open) {
+/// Whether a sum of numbers takes so many values in the box that to split it until one is left is slow.
+bool takes_many_values(const Formula& formula, const Expr& e, const Box& box) {
+  constexpr Wide few = 64;
+  const auto form = formula.affine(e, box);
+  Wide count = 1;
+  for (std::size_t n = 0; form && n < box.positions.size() && count <= few; ++n)
+    if (form->coefficients[n] != 0) count *= box.positions[n].count;
+  return count > few;
+}
+
+/// Whether halves of the box say no more of the expression, until they are single environments: it hangs on contents,
+/// or on an operation on many values of which intervals say nothing.
+bool is_opaque(const Formula& formula, const Expr& e, const Box& box, Formula::Mask open) {
   if ((formula.mask_of(e) & open) == 0) return false;
   if (e.kind == ExprKind::element) return true;
-  const auto hangs = [&](const Expr& x) { return hangs_on_contents(formula, x, box, open); };
+  const auto opaque = [&](const Expr& x) { return is_opaque(formula, x, box, open); };
   if (e.kind == ExprKind::variable) {
     const Expr* binding = formula.binding_of(e.id);
-    return binding ? hangs(*binding) : box.sets[static_cast<std::size_t>(e.id) + 1].list != nullptr;
+    return binding ? opaque(*binding) : box.sets[static_cast<std::size_t>(e.id) + 1].list != nullptr;
   }
-  return std::ranges::any_of(e.operands, [&](const ExprPtr& o) { return hangs(*o); });
+  const bool is_followed =
+      e.kind != ExprKind::operation || e.type == Scalar::boolean || (is_integral(e) && follows_intervals(e.operation));
+  return std::ranges::any_of(e.operands, [&](const ExprPtr& o) {
+    return opaque(*o) || (!is_followed && takes_many_values(formula, *o, box));
+  });
 }
 
 /// Whether environments may differ by who evaluates them.
@@ -35,15 +51,15 @@ bool is_to_be_walked(const Formula& formula, const Box& box, Formula::Mask needs
   constexpr std::int64_t most_mixed = std::int64_t{1} << 16;  // where splits may decide some of what is undecided
   constexpr std::int64_t most_idle = 64;                      // environments that differ in what nothing waits for
   const Formula::Mask open = Formula::open_mask(box);
-  const auto hangs = [&](const Expr* e) { return hangs_on_contents(formula, *e, box, open); };
-  bool do_sets_hang = false;
+  const auto opaque = [&](const Expr* e) { return is_opaque(formula, *e, box, open); };
+  bool are_sets_opaque = false;
   Wide count = 1, idle = 1, keys = 1;
   for (const Clause& c : formula.knowing().statement->clauses) {
     if (c.kind != ClauseKind::generator) continue;
     const std::size_t n = static_cast<std::size_t>(c.variable) + 1;
     if (!box.sets[n].is_known) {
       if (!formula.is_ragged(c.set)) return false;
-      do_sets_hang = do_sets_hang || hangs(c.set.first.get()) || hangs(c.set.last.get());
+      are_sets_opaque = are_sets_opaque || opaque(c.set.first.get()) || opaque(c.set.last.get());
       keys = std::min<Wide>(keys * (Wide{box.sets[n].hull.hi} - box.sets[n].hull.lo + 1), INT64_MAX);
       continue;
     }
@@ -52,8 +68,8 @@ bool is_to_be_walked(const Formula& formula, const Box& box, Formula::Mask needs
     if (((needs >> n) & 1) == 0) idle = std::min<Wide>(idle * box.positions[n].count, most_idle + 1);
   }
   if (count < fewest || count > most || idle > most_idle || keys >= INT64_MAX) return false;
-  if (!do_sets_hang && std::ranges::none_of(undecided, hangs)) return false;
-  if (count > most_mixed && !std::ranges::all_of(undecided, hangs)) return false;
+  if (!are_sets_opaque && std::ranges::none_of(undecided, opaque)) return false;
+  if (count > most_mixed && !std::ranges::all_of(undecided, opaque)) return false;
   return box.positions[0].count == 1 || !is_evaluator_named(formula, ranks);
 }
 

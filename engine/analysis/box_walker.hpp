@@ -1,6 +1,6 @@
 #pragma once
-// Walks through the environments of boxes in which constraints are left undecided that hang on the contents of buffers:
-// halves of such boxes would fall apart into single environments.
+// Walks through the environments of boxes in which constraints are left undecided that hang on the contents of buffers,
+// or on bits of numbers: halves of such boxes would fall apart into single environments.
 
 #include "engine/analysis/walk.hpp"
 

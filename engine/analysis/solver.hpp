@@ -4,7 +4,8 @@
 // that an undecided constraint depends on. What it returns are boxes: in each, every constraint holds and the peer
 // is one rank, while variables that only index data keep their whole range. Cost: grows with the number of boxes
 // and the logarithm of the ranks, not with the number of environments (interval branch and prune). What hangs on the
-// contents of buffers is walked through, some nanoseconds an environment, once arithmetic has decided what it can.
+// contents of buffers, or on bits of numbers, is walked through, some nanoseconds an environment, once arithmetic has
+// decided what it can.
 
 #include <functional>
 #include <optional>

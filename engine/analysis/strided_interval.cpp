@@ -95,6 +95,11 @@ bool are_disjoint(const StridedInterval& a, const StridedInterval& b) {
   return g > 1 && (static_cast<Wide>(a.lo) - b.lo) % g != 0;
 }
 
+bool follows_intervals(Operation op) {
+  return (op >= Operation::add && op <= Operation::max) || op == Operation::convert || op == Operation::neg ||
+         op == Operation::select || op == Operation::logical_not || is_comparison(op);
+}
+
 StridedInterval apply_interval(Operation op, const StridedInterval& a, const StridedInterval& b,
                                const StridedInterval& c) {
   if (is_comparison(op)) return compare(op, a, b);

@@ -39,6 +39,8 @@ StridedInterval modulo(const StridedInterval& a, const StridedInterval& b);
 StridedInterval unite(const StridedInterval& a, const StridedInterval& b);
 /// Whether the sets surely have no common element.
 bool are_disjoint(const StridedInterval& a, const StridedInterval& b);
+/// Whether intervals say more of the operation's result on integers than the type does.
+bool follows_intervals(Operation op);
 /// Any other operation, on booleans as 0 and 1; exact for single values, else safe bounds.
 StridedInterval apply_interval(Operation op, const StridedInterval& a, const StridedInterval& b,
                                const StridedInterval& c);

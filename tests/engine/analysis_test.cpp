@@ -178,6 +178,21 @@ TEST_CASE("a filter that leaves out a residue class is solved by classes, in whe
   CHECK(piece.tracks[0].strides == std::vector<std::int64_t>{-24, -16});
 }
 
+TEST_CASE("conditions on bits are walked through, and those on bits of block numbers are solved by blocks") {
+  const Plan even = plan_of(R"("a": {"type": "f64", "shape": [4200000]}, "b": {"type": "f64", "shape": [4200000]})",
+                            "a[k]@(rank + 1) % size <<= b[k]@rank where k in range(4200000), (k & 1) == 0");
+  const Piece piece = dry(even, 0, 2).statements[0].sends[0].transfers[0].piece;
+  CHECK(piece.counts == std::vector<std::int64_t>{2100000});
+  CHECK(piece.tracks[0].strides == std::vector<std::int64_t>{16});
+  const Plan swapped =
+      plan_of(R"("a": {"type": "f64", "shape": [1000000]}, "b": {"type": "f64", "shape": [1000000]})",
+              "a[k % 1000000]@(k / 1000000) ^ 1 <<= b[k % 1000000]@rank where k in range(size * 1000000), "
+              "((k / 1000000) ^ 2) == rank");
+  Schedule s;
+  CHECK(seconds_of([&] { s = dry(swapped, 9, 64); }) < 0.3);
+  CHECK(s.statements[0].sends[0].peer == 10);
+}
+
 TEST_CASE("contiguous data takes no kernel") {
   const Plan plan = plan_of(R"("a": {"type": "f64", "shape": [8, 16]}, "b": {"type": "f64", "shape": [8, 16]})",
                             "a[0:4, :]@(rank + 1) % size <<= b[4:8, :]@rank");
