@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -16,7 +17,7 @@ namespace kplan {
 namespace {
 
 constexpr std::size_t most_dimensions = 8, most_declarations = 1024, most_statements = 4096;
-constexpr std::int64_t largest_record_bytes = 4096;
+constexpr std::size_t largest_record_bytes = 4096;
 
 class PlanChecker {
  public:
@@ -102,26 +103,33 @@ class PlanChecker {
     ElementType out;
     out.size_bytes = 0;
     std::size_t alignment = 1;
+    std::set<std::string_view> names;
+    std::array<std::size_t, largest_record_bytes> fields_at{};  // by byte: one more than the field's number
     for (const auto& f : t.fields) {
       if (!is_identifier(f.name.text))
         fail(f.name.origin, "KP-P041", fmt::format("`{}` is no name: a name is a C identifier", f.name.text));
-      if (out.find(f.name.text)) fail(f.name.origin, "KP-P042", fmt::format("two fields are called `{}`", f.name.text));
+      if (!names.insert(f.name.text).second)
+        fail(f.name.origin, "KP-P042", fmt::format("two fields are called `{}`", f.name.text));
       const Scalar type = scalar(f.type, "type of a field");
       const std::size_t a = alignment_of(type);
       std::size_t offset = (out.size_bytes + a - 1) / a * a;
       if (f.offset_bytes) {
         offset = static_cast<std::size_t>(*f.offset_bytes);
       }
-      for (const Field& other : out.fields)
-        if (offset < other.offset_bytes + size_of(other.type) && other.offset_bytes < offset + size_of(type))
+      if (offset > largest_record_bytes - size_of(type))
+        fail(f.name.origin, "KP-P044",
+             fmt::format("a record has at most {} bytes, `{}` ends at byte {}", largest_record_bytes, f.name.text,
+                         offset + size_of(type)));
+      for (std::size_t byte = offset; byte < offset + size_of(type); ++byte) {
+        if (fields_at[byte] > 0) {
+          const Field& other = out.fields[fields_at[byte] - 1];
           fail(f.name.origin, "KP-P044",
                fmt::format("the fields `{}` (bytes {} to {}) and `{}` (bytes {} to {}) overlap", other.name,
                            other.offset_bytes, other.offset_bytes + size_of(other.type) - 1, f.name.text, offset,
                            offset + size_of(type) - 1));
-      if (offset + size_of(type) > static_cast<std::size_t>(largest_record_bytes))
-        fail(f.name.origin, "KP-P044",
-             fmt::format("a record has at most {} bytes, `{}` ends at byte {}", largest_record_bytes, f.name.text,
-                         offset + size_of(type)));
+        }
+        fields_at[byte] = out.fields.size() + 1;
+      }
       out.fields.push_back({f.name.text, type, offset});
       out.size_bytes = std::max(out.size_bytes, offset + size_of(type));
       alignment = std::max(alignment, a);
@@ -132,7 +140,7 @@ class PlanChecker {
     if (out.size_bytes < least)
       fail(t.origin, "KP-P044",
            fmt::format("the record's fields need {} bytes, its size is given as {}", least, out.size_bytes));
-    if (out.size_bytes > static_cast<std::size_t>(largest_record_bytes))
+    if (out.size_bytes > largest_record_bytes)
       fail(t.origin, "KP-P044",
            fmt::format("a record has at most {} bytes, not {}", largest_record_bytes, out.size_bytes));
     return out;

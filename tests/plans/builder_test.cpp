@@ -125,6 +125,9 @@ TEST_CASE("what the builder makes can be printed and read, or is refused", "[pla
   CHECK(builder_code([&](PlanBuilder& b) { b.communicate("caf\xe9", "A@0 <<= A@1"); }) == "KP-P041");
   CHECK(builder_code([&](PlanBuilder& b) { b.communicate(std::string(201, 'x'), "A@0 <<= A@1"); }) == "KP-P041");
   CHECK(builder_code([&](PlanBuilder& b) { copy_to(b), b.buffer("not a name", Scalar::f64, {1}); }) == "KP-P041");
+  ElementType around_zero = record_of({{"first", Scalar::f64}});
+  around_zero.fields[0].offset_bytes = SIZE_MAX - 3;
+  CHECK(builder_code([&](PlanBuilder& b) { copy_to(b), b.type("around_zero", around_zero); }) == "KP-P044");
   CHECK(builder_code([](PlanBuilder&) {}) == "KP-J013");
   CHECK(builder_code([](PlanBuilder& b) { b.statement("empty"); }) == "KP-J013");
   CHECK(builder_code([](PlanBuilder& b) { b.statement("s").assign("A[", 0, "A", 1); }) == "KP-S018");
