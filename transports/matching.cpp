@@ -188,6 +188,12 @@ int agree(Transport& transport, const Problem& problem, Clock::time_point deadli
   return largest;
 }
 
+std::string without_code(const std::exception& error) {
+  std::string text = error.what();
+  if (const std::size_t code = text.rfind(" [KP-"); code != std::string::npos) text.resize(code);
+  return text;
+}
+
 std::string rank_list(std::span<const int> ranks) {
   constexpr std::size_t named = 8;
   std::string out = ranks.size() == 1 ? "rank " : "ranks ";

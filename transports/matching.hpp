@@ -4,6 +4,7 @@
 // none does. What that costs a rank grows with its own channels, and with the number of ranks only by a few bytes each.
 
 #include <compare>
+#include <exception>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +55,9 @@ Matching match(std::span<const ChannelSpec> specs, std::span<const Announcement>
 /// Collective: throws on every rank, with the same words, if any has a problem; else returns the largest of the ranks'
 /// `number`s. Errors: TransportError for the first mismatch, or for the first rank with another problem.
 int agree(Transport& transport, const Problem& problem, Clock::time_point deadline, int number = 0);
+
+/// What an error says, to be told as part of another.
+std::string without_code(const std::exception& error);
 
 /// `rank 3`, or `ranks 1, 3`; at most eight are named.
 std::string rank_list(std::span<const int> ranks);

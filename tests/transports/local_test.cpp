@@ -116,10 +116,12 @@ TEST_CASE("ends that do not fit into memory are an error on every rank") {
   std::vector<std::string> messages(3);
   run_local(3, [&](std::shared_ptr<Transport> transport) {
     messages[static_cast<std::size_t>(transport->rank())] =
-        refusal([&] { (void)open_one(*transport, std::size_t{1} << 62, 4); });
+        refusal([&] { (void)open_one(*transport, std::size_t{1} << 58, 4); });
   });
-  for (const std::string& message : messages)
+  for (const std::string& message : messages) {
     CHECK_THAT(message, Contains("rank 0 could not open its channels") && Contains("[KP-T006]"));
+    CHECK(message.find("[KP-") == message.rfind("[KP-"));
+  }
 }
 
 TEST_CASE("run_local rethrows what the lowest rank threw, and causes before consequences") {

@@ -92,7 +92,7 @@ std::vector<std::unique_ptr<Channel>> LocalTransport::open(std::span<const Chann
       });
     }
   } catch (const std::exception& error) {
-    problem = {error.what()};
+    problem = {without_code(error)};
   }
   agree(*this, problem, deadline);
 

@@ -150,7 +150,7 @@ std::vector<std::unique_ptr<Channel>> MpiTransport::open(std::span<const Channel
       }
     }
   } catch (const std::exception& error) {
-    problem = {error.what()};
+    problem = {without_code(error)};
   }
   agree(*this, problem, deadline);  // every receive is started when the first message is sent
   or_fail([&] { warm_peers(specs, deadline); });

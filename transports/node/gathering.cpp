@@ -35,7 +35,7 @@ Gathering::Gathering(Transport& base, const Neighbours& neighbours, Clock::time_
     own = Segment::create(sizeof(Memory));
     file = own->file();
   } catch (const std::exception& error) {
-    problem = {error.what()};
+    problem = {without_code(error)};
   }
   std::string mine;
   append(mine, file);
@@ -47,7 +47,7 @@ Gathering::Gathering(Transport& base, const Neighbours& neighbours, Clock::time_
       segments_[static_cast<std::size_t>(peer)] =
           Segment::open(neighbours.process(peer), transport::take<int>(theirs), sizeof(Memory));
     } catch (const std::exception& error) {
-      problem = {error.what()};
+      problem = {without_code(error)};
     }
   }
   agree(base, problem, deadline);  // everything is mapped: the file can be closed

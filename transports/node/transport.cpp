@@ -144,7 +144,7 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
   try {
     room = make_rings(here, offsets, mine);
   } catch (const std::exception& error) {
-    problem = {error.what()};
+    problem = {without_code(error)};
   }
   std::vector<Announcement> offered, ends;
   for (const auto& [peer, offer] : mine) offered.push_back({peer, encode(offer)});
@@ -166,7 +166,7 @@ std::vector<std::unique_ptr<Channel>> NodeTransport::open(std::span<const Channe
       else if (theirs[spec.peer].has_room) out[here_places[k]] = find_ring(spec, theirs[spec.peer], rooms[spec.peer]);
     }
   } catch (const std::exception& error) {
-    problem = {error.what()};
+    problem = {without_code(error)};
   }
   const bool is_base_needed = agree(*this, problem, deadline, distant.empty() ? 0 : 1) != 0;  // everything is mapped
   rings_.found();
@@ -286,7 +286,7 @@ Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
     segment = Segment::create(ranks * stride);
     file = segment->file();
   } catch (const std::exception& error) {
-    problem = {error.what()};
+    problem = {without_code(error)};
   }
   std::string mine;
   append(mine, file);
@@ -310,7 +310,7 @@ Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
       pipes.incoming[p] = {mapped, mapped->data() + static_cast<std::size_t>(rank()) * stride};
     }
   } catch (const std::exception& error) {
-    problem = {error.what()};
+    problem = {without_code(error)};
   }
   agree(*this, problem, deadline);  // everything is mapped: the files can be closed
   segment->close_file();

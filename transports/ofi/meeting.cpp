@@ -10,6 +10,7 @@
 
 #include "transports/codes.hpp"
 #include "transports/environment.hpp"
+#include "transports/matching.hpp"
 #include "transports/ofi/region_file.hpp"
 #include "transports/ofi/trial.hpp"
 #include "transports/ofi/world.hpp"
@@ -25,13 +26,6 @@ std::string machine() {
   char host[256] = "";
   (void)::gethostname(host, sizeof host - 1);
   return boot + " " + host;
-}
-
-/// What an error says, to be told as part of another.
-std::string without_code(const std::exception& error) {
-  std::string text = error.what();
-  if (const std::size_t code = text.rfind(" [KP-"); code != std::string::npos) text.resize(code);
-  return text;
 }
 
 }  // namespace

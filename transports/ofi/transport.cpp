@@ -99,7 +99,7 @@ std::vector<std::unique_ptr<Channel>> OfiTransport::open(std::span<const Channel
       peers.push_back(specs[i].peer);
     }
   } catch (const std::exception& error) {
-    problem = {error.what()};
+    problem = {without_code(error)};
   }
   agree(*this, problem, deadline);
   std::sort(peers.begin(), peers.end());
