@@ -6,8 +6,7 @@
 #include <atomic>
 #include <utility>
 
-#include "transports/bytes.hpp"
-#include "transports/matching.hpp"
+#include "transports/node/segments_of_all.hpp"
 
 namespace kplan::transport::node_path {
 
@@ -27,32 +26,7 @@ struct Gathering::Memory {
 };
 
 Gathering::Gathering(Transport& base, const Neighbours& neighbours, Clock::time_point deadline)
-    : rank_(base.rank()), segments_(static_cast<std::size_t>(base.size())) {
-  Problem problem;
-  int file = -1;
-  auto& own = segments_[static_cast<std::size_t>(rank_)];
-  try {
-    own = Segment::create(sizeof(Memory));
-    file = own->file();
-  } catch (const std::exception& error) {
-    problem = {without_code(error)};
-  }
-  std::string mine;
-  append(mine, file);
-  const auto files = base.allgather(mine, deadline);
-  for (int peer = 0; peer < base.size() && !problem; ++peer) {
-    if (peer == rank_) continue;
-    std::string_view theirs = files[static_cast<std::size_t>(peer)];
-    try {
-      segments_[static_cast<std::size_t>(peer)] =
-          Segment::open(neighbours.process(peer), transport::take<int>(theirs), sizeof(Memory));
-    } catch (const std::exception& error) {
-      problem = {without_code(error)};
-    }
-  }
-  agree(base, problem, deadline);  // everything is mapped: the file can be closed
-  own->close_file();
-}
+    : rank_(base.rank()), segments_(segments_of_all(base, neighbours, sizeof(Memory), deadline)) {}
 
 Gathering::Memory& Gathering::memory(int rank) const {
   return *reinterpret_cast<Memory*>(segments_[static_cast<std::size_t>(rank)]->data());

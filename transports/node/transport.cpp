@@ -10,7 +10,6 @@
 #include <map>
 #include <utility>
 
-#include "transports/bytes.hpp"
 #include "transports/codes.hpp"
 #include "transports/environment.hpp"
 #include "transports/matching.hpp"
@@ -18,6 +17,7 @@
 #include "transports/node/gathering.hpp"
 #include "transports/node/offer.hpp"
 #include "transports/node/ring_store.hpp"
+#include "transports/node/segments_of_all.hpp"
 #include "transports/pause.hpp"
 #include "transports/shared/exchange.hpp"
 #include "transports/shared/ring.hpp"
@@ -278,19 +278,7 @@ Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
   const bool takes_much = piece_bytes_ > 0 && neighbours_->share_cores();
   const std::size_t piece_bytes = takes_much ? chunk_bytes : std::min(piece_bytes_, chunk_bytes);
   const std::size_t stride = pipe_bytes(chunk_bytes);
-  constexpr int no_file = -1;
-  int file = no_file;
-  std::shared_ptr<Segment> segment;
-  Problem problem;
-  try {
-    segment = Segment::create(ranks * stride);
-    file = segment->file();
-  } catch (const std::exception& error) {
-    problem = {without_code(error)};
-  }
-  std::string mine;
-  append(mine, file);
-  const std::vector<std::string> files = allgather(mine, deadline);
+  const auto segments = segments_of_all(*this, *neighbours_, ranks * stride, deadline);
   Pipes pipes{std::vector<PipeMemory>(ranks),
               std::vector<PipeMemory>(ranks),
               std::vector<std::shared_ptr<Distance>>(ranks),
@@ -298,22 +286,13 @@ Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
               piece_bytes,
               neighbours_->share_cores(),
               non_temporal_bytes_};
-  try {
-    for (int peer = 0; peer < size(); ++peer) {
-      const auto p = static_cast<std::size_t>(peer);
-      std::string_view theirs = files[p];
-      const int their_file = take<int>(theirs);
-      if (peer == rank() || their_file == no_file || problem) continue;
-      const auto mapped = Segment::open(neighbours_->process(peer), their_file, ranks * stride);
-      pipes.outgoing[p] = {segment, segment->data() + p * stride};
-      pipes.distances[p] = distances_.to(peer);
-      pipes.incoming[p] = {mapped, mapped->data() + static_cast<std::size_t>(rank()) * stride};
-    }
-  } catch (const std::exception& error) {
-    problem = {without_code(error)};
+  const auto own = static_cast<std::size_t>(rank());
+  for (std::size_t p = 0; p < ranks; ++p) {
+    if (p == own) continue;
+    pipes.outgoing[p] = {segments[own], segments[own]->data() + p * stride};
+    pipes.distances[p] = distances_.to(static_cast<int>(p));
+    pipes.incoming[p] = {segments[p], segments[p]->data() + own * stride};
   }
-  agree(*this, problem, deadline);  // everything is mapped: the files can be closed
-  segment->close_file();
   return pipes;
 }
 
