@@ -260,13 +260,9 @@ class Checker {
       return operation(e.operation, Scalar::boolean, {a, b}, e);
     }
     if ((is_bitwise && !is_integer(a->type) && a->type != Scalar::boolean) ||
-        (e.operation == Operation::mod && !is_integer(promoted(a->type)))) {
-      const char* symbol = e.operation == Operation::mod       ? "%"
-                           : e.operation == Operation::bit_and ? "&"
-                           : e.operation == Operation::bit_or  ? "|"
-                                                               : "^";
-      fail("KP-P014", fmt::format("`{}` needs integers, not {}", symbol, name_of(a->type)), e.span);
-    }
+        (e.operation == Operation::mod && !is_integer(promoted(a->type))))
+      fail("KP-P014", fmt::format("`{}` needs integers, not {}", infix_operator_of(e)->symbol, name_of(a->type)),
+           e.span);
     if (a->type == Scalar::boolean && !is_bitwise) {
       a = converted(a, Scalar::i32);
       b = converted(b, Scalar::i32);

@@ -13,12 +13,6 @@
 namespace kplan {
 namespace {
 
-const std::vector<std::string>& builtin_operators() {
-  static const std::vector<std::string> names{"assign", "sum",  "prod", "min", "max",    "band",
-                                              "bor",    "bxor", "land", "lor", "minloc", "maxloc"};
-  return names;
-}
-
 ExprPtr operand(ExprKind kind, const ElementType& type, int field, Span span) {
   Expr e;
   e.kind = kind;
@@ -216,6 +210,12 @@ class OperatorChecker {
 };
 
 }  // namespace
+
+const std::vector<std::string>& builtin_operators() {
+  static const std::vector<std::string> names{"assign", "sum",  "prod", "min", "max",    "band",
+                                              "bor",    "bxor", "land", "lor", "minloc", "maxloc"};
+  return names;
+}
 
 void check_operator(const PlanModel& plan, const std::string& statement, const ReductionSyntax& r, Reduction& out,
                     std::size_t& operator_node_count) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "plans/check_expression.hpp"
+#include "plans/check_operator.hpp"
 #include "plans/check_statement.hpp"
 #include "plans/diagnostic.hpp"
 #include "plans/json_reader.hpp"
@@ -223,9 +224,7 @@ class PlanChecker {
   /// The meaning of an operator depends on the place it is used on; here only its syntax and name are checked.
   void own_operator(const OperatorSource& o) {
     declare(o.name);
-    static const std::set<std::string, std::less<>> builtin{"assign", "sum",  "prod", "band",   "bor",
-                                                            "bxor",   "land", "lor",  "minloc", "maxloc"};
-    if (builtin.contains(o.name.text))
+    if (std::ranges::find(builtin_operators(), o.name.text) != builtin_operators().end())
       fail(o.name.origin, "KP-P041", fmt::format("`{}` is an operator already", o.name.text));
     const auto parse = [&](const SourceText& text) {
       try {

@@ -1,6 +1,6 @@
 #include "plans/expression.hpp"
 
-#include <array>
+#include <algorithm>
 
 namespace kplan {
 namespace {
@@ -8,44 +8,11 @@ namespace {
 // Binding strength of what an expression's outermost operator is; larger binds tighter.
 constexpr int conditional_level = 1, primary_level = 13, unary_level = 12;
 
-struct Infix {
-  Operation operation;
-  const char* symbol;
-  int level;
-};
-constexpr std::array<Infix, 14> infixes{{{Operation::bit_or, "|", 4},
-                                         {Operation::bit_xor, "^", 5},
-                                         {Operation::bit_and, "&", 6},
-                                         {Operation::eq, "==", 7},
-                                         {Operation::ne, "!=", 7},
-                                         {Operation::lt, "<", 8},
-                                         {Operation::le, "<=", 8},
-                                         {Operation::gt, ">", 8},
-                                         {Operation::ge, ">=", 8},
-                                         {Operation::add, "+", 9},
-                                         {Operation::sub, "-", 9},
-                                         {Operation::mul, "*", 10},
-                                         {Operation::div, "/", 10},
-                                         {Operation::mod, "%", 10}}};
-
-const Infix* infix_of(const Expr& e) {
-  if (e.kind == ExprKind::operation)
-    for (const auto& i : infixes)
-      if (i.operation == e.operation) return &i;
-  return nullptr;
-}
-
 int level_of(const Expr& e) {
-  switch (e.kind) {
-    case ExprKind::conditional: return conditional_level;
-    case ExprKind::logical_or: return 2;
-    case ExprKind::logical_and: return 3;
-    case ExprKind::operation: {
-      const Infix* i = infix_of(e);
-      return i ? i->level : unary_level;
-    }
-    default: return primary_level;
-  }
+  if (const InfixOperator* infix = infix_operator_of(e)) return infix->level;
+  return e.kind == ExprKind::conditional ? conditional_level
+         : e.kind == ExprKind::operation ? unary_level
+                                         : primary_level;
 }
 
 void print(const Expr& e, int least_level, std::string& out);
@@ -76,11 +43,12 @@ void print_subscripts(const std::vector<Subscript>& subscripts, std::string& out
 }
 
 void print_bare(const Expr& e, std::string& out) {
-  const auto binary = [&](const char* symbol, int level) {
-    print(*e.operands[0], level, out);
-    out.append(" ").append(symbol).append(" ");
-    print(*e.operands[1], level + 1, out);
-  };
+  if (const InfixOperator* infix = infix_operator_of(e)) {
+    print(*e.operands[0], infix->level, out);
+    out.append(" ").append(infix->symbol).append(" ");
+    print(*e.operands[1], infix->level + 1, out);
+    return;
+  }
   switch (e.kind) {
     case ExprKind::constant: out += to_literal(e.value); return;
     case ExprKind::conditional:
@@ -90,10 +58,7 @@ void print_bare(const Expr& e, std::string& out) {
       out += " : ";
       print(*e.operands[2], conditional_level, out);
       return;
-    case ExprKind::logical_or: return binary("||", 2);
-    case ExprKind::logical_and: return binary("&&", 3);
     case ExprKind::operation:
-      if (const Infix* i = infix_of(e)) return binary(i->symbol, i->level);
       out += e.operation == Operation::neg ? "-" : e.operation == Operation::bit_not ? "~" : "!";
       print(*e.operands[0], unary_level, out);
       return;
@@ -117,6 +82,13 @@ void print(const Expr& e, int least_level, std::string& out) {
 }
 
 }  // namespace
+
+const InfixOperator* infix_operator_of(const Expr& e) {
+  const auto found = std::ranges::find_if(infix_operators, [&](const InfixOperator& i) {
+    return i.kind == e.kind && (e.kind != ExprKind::operation || i.operation == e.operation);
+  });
+  return found == infix_operators.end() ? nullptr : &*found;
+}
 
 std::string to_text(const Expr& e) {
   std::string out;

@@ -3,9 +3,11 @@
 // they are written; the checker makes a second tree from it in which every name is resolved, every node has its
 // type, casts are explicit, and calls have become operations. Trees are shared, never changed.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plans/arithmetic.hpp"
@@ -61,6 +63,35 @@ struct Expr {
   std::vector<ExprPtr> operands;
   std::vector<Subscript> subscripts;
 };
+
+/// An operator that stands between its two operands.
+struct InfixOperator {
+  std::string_view symbol;
+  int level;  ///< the larger, the tighter it binds
+  ExprKind kind;
+  Operation operation;
+};
+inline constexpr std::array<InfixOperator, 16> infix_operators{{
+    {"||", 2, ExprKind::logical_or, Operation::bit_or},
+    {"&&", 3, ExprKind::logical_and, Operation::bit_and},
+    {"|", 4, ExprKind::operation, Operation::bit_or},
+    {"^", 5, ExprKind::operation, Operation::bit_xor},
+    {"&", 6, ExprKind::operation, Operation::bit_and},
+    {"==", 7, ExprKind::operation, Operation::eq},
+    {"!=", 7, ExprKind::operation, Operation::ne},
+    {"<", 8, ExprKind::operation, Operation::lt},
+    {"<=", 8, ExprKind::operation, Operation::le},
+    {">", 8, ExprKind::operation, Operation::gt},
+    {">=", 8, ExprKind::operation, Operation::ge},
+    {"+", 9, ExprKind::operation, Operation::add},
+    {"-", 9, ExprKind::operation, Operation::sub},
+    {"*", 10, ExprKind::operation, Operation::mul},
+    {"/", 10, ExprKind::operation, Operation::div},
+    {"%", 10, ExprKind::operation, Operation::mod},
+}};
+
+/// Null where the expression's outermost operator is none.
+const InfixOperator* infix_operator_of(const Expr& e);
 
 /// The expression in the concrete syntax, with the parentheses it needs; for parsed trees.
 std::string to_text(const Expr& e);

@@ -19,31 +19,6 @@ constexpr std::array reserved_words{"where",     "in",        "by",       "range
                                     "sqrt",      "bool",      "i8",       "i16",   "i32",  "i64",   "u8",    "u16",
                                     "u32",       "u64",       "f32",      "f64",   "c64",  "c128"};
 
-struct BinaryOperator {
-  std::string_view symbol;
-  int level;
-  ExprKind kind;
-  Operation operation;
-};
-constexpr std::array<BinaryOperator, 16> binary_operators{{
-    {"||", 2, ExprKind::logical_or, Operation::bit_or},
-    {"&&", 3, ExprKind::logical_and, Operation::bit_and},
-    {"|", 4, ExprKind::operation, Operation::bit_or},
-    {"^", 5, ExprKind::operation, Operation::bit_xor},
-    {"&", 6, ExprKind::operation, Operation::bit_and},
-    {"==", 7, ExprKind::operation, Operation::eq},
-    {"!=", 7, ExprKind::operation, Operation::ne},
-    {"<", 8, ExprKind::operation, Operation::lt},
-    {"<=", 8, ExprKind::operation, Operation::le},
-    {">", 8, ExprKind::operation, Operation::gt},
-    {">=", 8, ExprKind::operation, Operation::ge},
-    {"+", 9, ExprKind::operation, Operation::add},
-    {"-", 9, ExprKind::operation, Operation::sub},
-    {"*", 10, ExprKind::operation, Operation::mul},
-    {"/", 10, ExprKind::operation, Operation::div},
-    {"%", 10, ExprKind::operation, Operation::mod},
-}};
-
 /// A parsed subtree and its height.
 struct Parsed {
   ExprPtr expr;
@@ -302,8 +277,8 @@ class Parser {
     Parsed left = unary();
     for (;;) {
       const auto op =
-          std::ranges::find_if(binary_operators, [&](const BinaryOperator& b) { return is_symbol(b.symbol); });
-      if (op == binary_operators.end() || op->level < least_level) return left;
+          std::ranges::find_if(infix_operators, [&](const InfixOperator& i) { return is_symbol(i.symbol); });
+      if (op == infix_operators.end() || op->level < least_level) return left;
       take();
       Parsed right = binary(op->level + 1);
       Expr e;
