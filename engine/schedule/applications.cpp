@@ -66,8 +66,8 @@ class Stamps {
   std::unordered_map<std::int64_t, std::uint32_t> sparse_;
 };
 
-/// A piece with where it belongs.
-struct Origin {
+/// The piece that a stamp is of.
+struct Stamper {
   std::size_t flow = 0;
   int reduction = 0;
 };
@@ -194,13 +194,13 @@ class Ordering {
     constexpr std::uint32_t assigned_bit = 1u << 31;
     std::map<int, Stamps> stamps;
     for (const auto& [buffer, slots] : slots_) stamps.emplace(buffer, slots);
-    std::vector<Origin> origins{{}};
+    std::vector<Stamper> stampers{{}};
     meets_twice_ = false;
     for (std::size_t flow = 0; flow < out_.messages.size(); ++flow)
       for (Transfer& t : out_.messages[flow].transfers) {
         const Reduction& r = reduction(t);
-        const auto number = static_cast<std::uint32_t>(origins.size());
-        origins.push_back({flow, t.reduction});
+        const auto number = static_cast<std::uint32_t>(stampers.size());
+        stampers.push_back({flow, t.reduction});
         Stamps& buffer = stamps.at(r.place->id);
         t.is_injective = true;
         each_slot(slots_.at(r.place->id), t, [&](std::int64_t slot, std::int64_t byte) {
@@ -209,7 +209,7 @@ class Ordering {
           if (before != 0) {
             meets_twice_ = true;
             if (before == number) t.is_injective = false;
-            const Origin& other = origins[before];
+            const Stamper& other = stampers[before];
             if (other.flow == flow && other.reduction != t.reduction) interleaved_.insert({flow, true});
             if (checks && r.is_assign && (stamp & assigned_bit) != 0)
               assigned_again(t, out_.messages[flow].peer, byte, out_.messages[other.flow].peer, other.reduction);
