@@ -36,14 +36,6 @@ bool KernelSpec::is_too_long() const {
   return instructions.size() + 3 * static_cast<std::size_t>(complex) > longest;
 }
 
-int KernelSpec::scalar_count() const {
-  int count = 0;
-  for (const Instruction& in : instructions) {
-    if (in.opcode == Opcode::scalar || in.opcode == Opcode::position) count = std::max(count, in.slot + 1);
-  }
-  return count;
-}
-
 std::string KernelSpec::key() const {
   KeyWriter key;
   key.numbers(extents);

@@ -90,7 +90,6 @@ struct KernelSpec {
   /// Whether it has more than 256 instructions, those on complex numbers counted four times: then it never gets machine
   /// code, which takes a tenth of a second there, and soon seconds.
   bool is_too_long() const;
-  int scalar_count() const;  ///< one more than the largest slot named
 
   /// A byte string equal for equal specs (names aside), different for different ones.
   std::string key() const;

@@ -29,7 +29,6 @@ class ReadyCall {
                            std::span<const jit::ListEntry> places);
   void set_varying(const std::vector<ScalarValue>& parameters);
   const KernelCall& call() const { return call_; }
-  bool is_compiled() const { return call_.spec < 0 || kernel_.is_compiled(); }
   /// How many bytes that lie together at both ends it copies at a time; 0: it does not copy.
   std::int64_t run_bytes() const { return run_bytes_; }
 

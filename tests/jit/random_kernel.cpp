@@ -39,7 +39,9 @@ class Maker {
     for (std::size_t s = 0; s < k_.spec.streams.size(); ++s) layout(s, element[s]);
     for (std::size_t s = 0; s < k_.spec.streams.size(); ++s) span(s, element[s]);
     hide_numbers();
-    for (int i = 0; i < 2 * k_.spec.scalar_count(); ++i)
+    int slots = 0;
+    for (const jit::Instruction& in : k_.spec.instructions) slots = std::max(slots, in.slot + 1);
+    for (int i = 0; i < 2 * slots; ++i)
       k_.scalars.push_back(chance(50) ? random_() : static_cast<std::uint64_t>(pick(-3, 3)));
     k_.seed = static_cast<std::uint32_t>(random_());
     k_.spec.name = "random";
