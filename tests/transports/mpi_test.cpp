@@ -17,7 +17,7 @@ using namespace kplan::transport::mpi_backend;
 using namespace std::chrono_literals;
 
 namespace {
-bool fails_to_warm = false;
+bool fails_to_warm = false, fails_to_duplicate = false;
 }
 
 /// MPI's own, which can be told to fail.
@@ -31,6 +31,10 @@ extern "C" int MPI_Isend(const void* memory, int count, MPI_Datatype type, int t
                          MPI_Request* request) {
   if (fails_to_warm && tag == tag_of_warming) return MPI_ERR_OTHER;
   return PMPI_Isend(memory, count, type, to, tag, comm, request);
+}
+
+extern "C" int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* out) {
+  return fails_to_duplicate ? MPI_ERR_OTHER : PMPI_Comm_dup(comm, out);
 }
 
 TEST_CASE("a type of any number of bytes has that size and extent") {
@@ -130,6 +134,22 @@ TEST_CASE("a transport that could not set up a connection is not used again") {
     claim(code_of([&] { (void)open_one(transport, 8, 1); }) == "KP-T005", "MPI fails");
     fails_to_warm = false;
     claim(code_of([&] { (void)transport.allgather("here", soon()); }) == "KP-T008", "it cannot be used again");
+  });
+}
+
+TEST_CASE("a transport that could not duplicate its communicator is not used again") {
+  const auto fails = [](Transport& transport, const auto& call) {
+    fails_to_duplicate = true;
+    claim(code_of(call) == "KP-T005", "MPI fails");
+    fails_to_duplicate = false;
+    claim(code_of([&] { (void)transport.allgather("here", soon()); }) == "KP-T008", "it cannot be used again");
+  };
+  on_limited_ranks(2, {first_channel_tag + exchange_tags::count - 1, 0}, [&](Transport& transport) {
+    (void)transport.open_exchange(soon());  // takes all the tags that there are
+    fails(transport, [&] { (void)transport.open_exchange(soon()); });
+  });
+  on_limited_ranks(2, {}, [&](Transport& transport) {
+    fails(transport, [&] { (void)transport.open_collective({{}, 0, {0, 0}, {0, 0}}, soon()); });
   });
 }
 

@@ -139,6 +139,7 @@ void Member::give_up(Clock::duration waited, const std::function<void()>& move_o
   stream_->send(Word::late, rank_, in_seconds(waited));
   const Clock::time_point deadline = Clock::now() + time_of_leaving;
   for (unsigned idle = 0; Clock::now() < deadline; ++idle) {
+    (void)stream_->flush();
     look();
     if (gathered_) return;
     throw_if_hopeless();

@@ -105,7 +105,9 @@ int MpiTransport::reserve_tags(int count) {
     throw TransportError(codes::too_large, std::to_string(count) + " channels between two ranks; mpi has tags for " +
                                                std::to_string(max_tag - first_channel_tag + 1));
   if (count > tags_left()) {
-    world_ = std::make_shared<World>(world_->comm(), world_->limits(), world_->session(), world_->in_flight());
+    world_ = or_fail([&] {
+      return std::make_shared<World>(world_->comm(), world_->limits(), world_->session(), world_->in_flight());
+    });
     is_warm_to_.clear();
     is_warm_from_.clear();
     next_tag_ = first_channel_tag;
@@ -167,7 +169,7 @@ std::unique_ptr<SparseExchange> MpiTransport::open_exchange(Clock::time_point de
 std::unique_ptr<Collective> MpiTransport::open_collective(const CollectiveSpec& spec, Clock::time_point deadline) {
   // Duplicating blocks and moves nothing on, so all ranks should have come to it.
   (void)allgather({}, deadline);
-  return mpi_backend::open_collective(*world_, spec);
+  return or_fail([&] { return mpi_backend::open_collective(*world_, spec); });
 }
 
 }  // namespace
