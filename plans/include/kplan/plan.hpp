@@ -128,6 +128,7 @@ class PlanBuilder {
   PlanBuilder(PlanBuilder&&) noexcept;
   PlanBuilder& operator=(PlanBuilder&&) noexcept;
 
+  /// A record by name; `record_of({{"value", Scalar::f64}, {"index", Scalar::i32}})` makes one of C's layout.
   PlanBuilder& type(std::string name, const ElementType& record);
   PlanBuilder& parameter(std::string name, Scalar type, Scope scope = Scope::uniform, Time time = Time::fixed);
   PlanBuilder& parameter_with_default(std::string name, Scalar type, Number default_value, Scope scope = Scope::uniform,
