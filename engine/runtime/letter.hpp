@@ -10,10 +10,11 @@
 namespace kplan {
 
 enum class LetterKind : std::uint64_t {
-  pattern,  ///< of the general way: a PatternHeader, perhaps a notice, perhaps the message
-  failure,  ///< what has failed at the sender
-  rows,     ///< row_letters.hpp
-  head,     ///< nothing else: for its hash
+  pattern,        ///< of the general way: a PatternHeader, perhaps a notice, perhaps the message
+  failure,        ///< what has failed at the sender
+  rows,           ///< row_letters.hpp
+  rows_and_body,  ///< the same, whose values are its body where they may be
+  head,           ///< nothing else: for its hash
 };
 
 struct LetterHead {

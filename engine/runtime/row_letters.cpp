@@ -82,8 +82,8 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
   return at;
 }
 
-[[gnu::hot]] void RowLetters::begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter) {
-  const LetterHead head{LetterKind::rows, uniform_hash};
+[[gnu::hot]] void RowLetters::begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter, bool has_body) {
+  const LetterHead head{has_body ? LetterKind::rows_and_body : LetterKind::rows, uniform_hash};
   std::memcpy(letter, &head, sizeof head);
   for (std::size_t k = 0; k < forms_.size(); ++k) {
     Cursor& cursor = cursors_[k][share];

@@ -83,7 +83,7 @@ class RowLetters {
   /// Where the parts of a share's letter will lie; returns its bytes. `are_apart`: values of a push that may be.
   std::size_t lay_out(std::size_t share, bool are_apart = false);
   /// Writes what stands before the rows.
-  void begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter);
+  void begin(std::size_t share, std::uint64_t uniform_hash, std::byte* letter, bool has_body = false);
   /// Writes a reduction's rows into all letters. `base`: what `firsts` count from; null where they are the values.
   void fill(std::size_t reduction, const std::byte* base);
 

@@ -206,7 +206,7 @@ void RowStatement::find_by_enumeration() {
       if (memories_[k].size() < bytes) memories_[k].resize(bytes);
       letter = memories_[k].data();
     }
-    letters_.begin(k, uniform_hash, letter);
+    letters_.begin(k, uniform_hash, letter, /*has_body=*/!bodies_[k].empty());
     if (is_own) own_ = {letter, bytes};
     else letters.push_back({to, {letter, bytes}});
   }
@@ -252,16 +252,14 @@ void RowStatement::add_bodies(const std::vector<BoundMemory>& memory, std::span<
   }
   for (Part& part : parts_) part.come.clear();
   for (const Came& came : letters) {
-    std::size_t at = letters_.read(came.letter, tables_), apart_bytes = 0;
+    std::size_t at = letters_.read(came.letter, tables_);
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       Part& part = parts_[k];
       const std::size_t first_row = part.come.rows();
       if (!locate(part, tables_[k])) return false;
       part.come.end_segment(first_row, part.form.has_counts);
-      if (is_apart(part, came)) apart_bytes += part.come.segments().back().elements * part.form.value_bytes;
-      else if (!s_.is_pull) part.come.set_values(came.letter, at);
+      if (!s_.is_pull && !is_apart(part, came)) part.come.set_values(came.letter, at);
     }
-    if (came.body_bytes > 0 && came.body_bytes != apart_bytes) fail_damaged_letter();
   }
   places_.resize(std::max(places_.size(), letters.size()));
   return s_.is_pull || (can_be_listed() && std::ranges::all_of(parts_, [&](const Part& p) {

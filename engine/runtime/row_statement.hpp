@@ -41,7 +41,7 @@ class RowStatement {
   struct Came {
     std::int64_t from = 0;
     std::span<const std::byte> letter;
-    std::size_t body_bytes = 0;
+    bool has_body = false;
   };
   /// Adds this rank's share to the letters that have come (by ascending world rank), and works out where the elements
   /// of all of them are here. False where something is wrong with the pattern: see notices().
@@ -108,7 +108,7 @@ class RowStatement {
   bool locate_by_columns(Part& part, const RowTable& table);
   bool can_be_listed() const;
   bool is_apart(const Part& part, const Came& came) const {
-    return part.form.may_be_apart && (came.body_bytes > 0 || came.from == bound_.state.rank);
+    return part.form.may_be_apart && (came.has_body || came.from == bound_.state.rank);
   }
   void copy_own(const Part& part, const std::vector<BoundMemory>& memory) const;
 

@@ -220,24 +220,21 @@ void VaryingStatement::pack(const RunContext& context) {
 
 [[gnu::hot]] bool VaryingStatement::advance(const RunContext& context) {
   if (stage_ == Stage::asking) {
-    const bool has_bodies = !first_->is_complete();
-    if (has_bodies && !first_->awaits_places()) return false;
+    if (!first_->letters_have_come()) return false;
     take_first(context);
+    place_bodies(context);
+    stage_ = Stage::filling;
+  }
+  if (stage_ == Stage::filling) {
+    if (!first_->is_complete()) return false;
     stage_ = Stage::done;
-    if (has_bodies) {
-      place_bodies(context);
-      stage_ = Stage::filling;
-    } else if (is_pull_told()) {
+    if (is_pull_told()) {
       reply(context);
       stage_ = Stage::moving;
     } else if (standing_ == KnownPatterns::Standing::was_met) {
       begin_settling();
       stage_ = Stage::settling;
     }
-  }
-  if (stage_ == Stage::filling) {
-    if (!first_->is_complete()) return false;
-    stage_ = Stage::done;
   }
   if (stage_ == Stage::settling) {
     if (!second_->is_complete()) return false;
@@ -277,9 +274,10 @@ void VaryingStatement::pack(const RunContext& context) {
                                                context.bound.model->name, statement_.name, std::min(rank_, letter.from),
                                                std::max(rank_, letter.from)));
       if (head.kind == LetterKind::head) continue;
-      if (head.kind == LetterKind::rows) {
+      const bool has_body = head.kind == LetterKind::rows_and_body;
+      if (has_body || head.kind == LetterKind::rows) {
         if (!rows_) fail_damaged_letter();
-        came_.push_back({rows_->bound().number_of(letter.from), letter.bytes, letter.body_bytes});
+        came_.push_back({rows_->bound().number_of(letter.from), letter.bytes, has_body});
         continue;
       }
       if (rows_) fail_damaged_letter();
@@ -336,13 +334,13 @@ void VaryingStatement::finish_told(const RunContext& context, std::vector<Notice
         arrived_.push_back({.from = came.from, .notice = {}, .payload = rows_->payload(came.letter)});
   go_general_way(context);
   // Where values only are copied, as bodies are, it finds what was wrong.
-  if (std::ranges::any_of(came_, [](const auto& came) { return came.body_bytes > 0; })) fail_damaged_letter();
+  if (std::ranges::any_of(came_, &RowStatement::Came::has_body)) fail_damaged_letter();
 }
 
 /// Says where the bodies of letters go: nowhere after a failure.
-void VaryingStatement::place_bodies(const RunContext& context) {
+[[gnu::hot]] void VaryingStatement::place_bodies(const RunContext& context) {
   for (const transport::ReceivedLetter& letter : first_->received()) {
-    if (letter.body_bytes == 0) continue;
+    if (letter.bytes.empty() || head_of(letter.bytes).kind != LetterKind::rows_and_body) continue;
     std::span<const std::span<std::byte>> places;
     if (is_by_rows_ && !failure_) {
       const auto at = std::ranges::find(came_, rows_->bound().number_of(letter.from), &RowStatement::Came::from);

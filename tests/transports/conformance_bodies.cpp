@@ -1,4 +1,4 @@
-// Letters with bodies, where exchanges carry them.
+// Letters with bodies, where exchanges carry them; in some exchanges receivers know their sources.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -57,6 +57,7 @@ class Writer {
 
   void begin(unsigned round) {
     round_ = round;
+    are_placed_ = false;
     fronts_.clear();
     sent_.clear();
     places_.clear();
@@ -77,18 +78,21 @@ class Writer {
       }
       letters.push_back({to, front, body.regions});
     }
-    exchange_.begin(letters);
+    if (round % 3 != 2) return exchange_.begin(letters);
+    std::vector<int> sources;
+    for (int from = 0; from < transport_.size(); ++from)
+      if (plan_of(round, from, transport_.rank()).is_sent) sources.push_back(from);
+    exchange_.begin(letters, sources);
   }
 
   /// Moves it on; whether it has ended.
   bool advance() {
-    if (exchange_.is_complete()) return true;
-    if (!exchange_.awaits_places()) return false;
+    if (!exchange_.letters_have_come()) return false;
+    if (std::exchange(are_placed_, true)) return exchange_.is_complete();
     claim_letters();
     std::mt19937 random(round_ + 17);
     for (const ReceivedLetter& letter : exchange_.received()) {
       const Plan plan = plan_of(round_, letter.from, transport_.rank());
-      claim(letter.body_bytes == plan.body_bytes, "a body has its length");
       if (plan.body_bytes == 0) continue;
       auto& place = places_[letter.from];
       place = std::make_unique<Scattered<std::byte>>(random, plan.is_dropped ? 0 : plan.body_bytes);
@@ -109,7 +113,7 @@ class Writer {
       claim(std::ranges::count(place->memory, std::byte{0xee}) == std::ssize(place->memory),
             "only the regions are written");
     }
-    claim(!exchange_.awaits_places() && exchange_.waits_for().empty(), "a complete exchange wants nothing");
+    claim(exchange_.waits_for().empty(), "a complete exchange wants nothing");
   }
 
  private:
@@ -129,6 +133,7 @@ class Writer {
   Transport& transport_;
   SparseExchange& exchange_;
   unsigned round_ = 0;
+  bool are_placed_ = false;
   std::vector<Bytes> fronts_;
   std::vector<std::unique_ptr<Scattered<const std::byte>>> sent_;
   std::map<int, std::unique_ptr<Scattered<std::byte>>> places_;
@@ -187,14 +192,16 @@ TEST_CASE("bodies of several exchanges in flight may be waited for in any order"
 }
 
 TEST_CASE("an exchange that is given up with bodies under way does not disturb others", "[conformance]") {
+  // What bodies lie in must stay. Ranks that have bodies are processes.
+  static std::vector<std::unique_ptr<Writer>> given_up;
   for (const int ranks : {2, 3, 5})
     on_carriers(ranks, [](Transport& transport, SparseExchange& exchange) {
       Writer own(transport, exchange);
       for (unsigned round = 0; round < 8; ++round) {
         const auto other = transport.open_exchange(soon());
-        Writer given_up(transport, *other);
-        given_up.begin(round);
-        for (unsigned k = 0; k < 5 * (round % 4); ++k) (void)given_up.advance();
+        Writer& writer = *given_up.emplace_back(std::make_unique<Writer>(transport, *other));
+        writer.begin(round);
+        for (unsigned k = 0; k < 5 * (round % 4); ++k) (void)writer.advance();
         own.begin(round + 1);
         own.finish();
         meet(transport);

@@ -122,7 +122,7 @@ class SharedExchange final : public SparseExchange, private InFlight {
   void begin(std::span<const OutgoingLetter> letters) override;
   void begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) override;
   bool is_complete() override;
-  bool awaits_places() override;
+  bool letters_have_come() override;
   void place_body(int from, std::span<const std::span<std::byte>> regions) override;
   [[gnu::hot]] std::span<const ReceivedLetter> received() const override { return received_; }
   std::vector<int> waits_for() const override;
@@ -216,7 +216,7 @@ SharedExchange::~SharedExchange() {
     while (next < letters_.size() && letters_[next].to == static_cast<int>(r)) ++next;
     o.end = next;
     o.sent_bytes = o.body_left = 0;
-    incoming_[r].has_body = false;
+    incoming_[r].has_body = incoming_[r].is_placed = false;
     if (static_cast<int>(r) == rank_)
       for (std::size_t k = o.next; k < o.end; ++k) keep_own(letters_[k]);
     else push(o);
@@ -258,9 +258,11 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
     const std::size_t count = o.next < o.end ? std::min(chunk_bytes_, letters_[o.next].bytes.size() - o.sent_bytes) : 0;
     std::byte* const memory = can_put ? o.pipe.free(count) : nullptr;
     if (!memory) {
-      const bool waits_as_copy = knows_sources_ && o.sent_bytes == 0 && letters_[o.next].bytes.size() <= chunk_bytes_;
+      const OutgoingLetter& letter = letters_[o.next];
+      const bool waits_as_copy =
+          knows_sources_ && o.sent_bytes == 0 && letter.bytes.size() <= chunk_bytes_ && letter.body.empty();
       if (!waits_as_copy) return;
-      const std::span<const std::byte> bytes = letters_[o.next].bytes;
+      const std::span<const std::byte> bytes = letter.bytes;
       LetterPtr copy = pool_.take(bytes.size());
       if (!bytes.empty()) std::memcpy(copy->data(), bytes.data(), bytes.size());
       o.waiting.push(std::move(copy));
@@ -268,10 +270,11 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
       o.is_done = ++o.next == o.end;
       continue;
     }
-    const bool has_letter = o.next < o.end;
+    Holds holds = Holds::nothing;
     std::size_t letter_bytes = 0;
-    if (has_letter) {
+    if (o.next < o.end) {
       const OutgoingLetter& letter = letters_[o.next];
+      holds = letter.body.empty() ? Holds::letter : Holds::letter_with_body;
       letter_bytes = letter.bytes.size();
       put_in(o, memory, letter.bytes.data() + o.sent_bytes, count, non_temporal_);
       o.sent_bytes += count;
@@ -283,12 +286,12 @@ void SharedExchange::keep_own(const OutgoingLetter& letter) {
       }
     }
     o.is_done = o.next == o.end && o.body_left == 0;
-    o.pipe.put(count, letter_bytes, has_letter ? Holds::letter : Holds::nothing, o.is_done);
+    o.pipe.put(count, letter_bytes, holds, o.is_done);
   }
 }
 
 void SharedExchange::begin_body(Outgoing& o, const OutgoingLetter& letter) {
-  assert(!knows_sources_ && o.next == o.end);
+  assert(o.next == o.end);
   o.body = Body(letter.body);
   o.body_bytes = 0;
   for (const std::span<const std::byte> region : letter.body) o.body_bytes += region.size();
@@ -341,6 +344,7 @@ bool SharedExchange::push_body(Outgoing& o) {
   std::memcpy(i.letter->data() + i.come_bytes, chunk.data(), chunk.bytes);
   i.come_bytes += chunk.bytes;
   if (i.come_bytes < i.letter->bytes) return false;
+  i.has_body = chunk.holds == Holds::letter_with_body;
   received_.push_back(i.letter->view());
   kept_.push(std::move(i.letter));
   return false;
@@ -351,31 +355,25 @@ void put_in_place(std::byte* to, const std::byte* from, std::size_t bytes) { std
 /// Takes a piece of a body; false where it waits for a place.
 bool SharedExchange::take_body(int from, Chunk& chunk, bool may_be_placed) {
   Incoming& i = incoming_[static_cast<std::size_t>(from)];
-  if (!std::exchange(i.has_body, true)) {
-    std::ranges::find(received_, from, &ReceivedLetter::from)->body_bytes = chunk.whole_bytes;
-    i.is_placed = false;
-    i.come_bytes = 0;
-  }
   if (i.is_placed) {
     i.body.go(chunk.data(), chunk.bytes, put_in_place);
     return true;
   }
   if (may_be_placed) return false;
-  if (!i.letter) i.letter = pool_.take(chunk.whole_bytes);
+  if (!i.letter) {
+    i.letter = pool_.take(chunk.whole_bytes);
+    i.come_bytes = 0;
+  }
   std::memcpy(i.letter->data() + i.come_bytes, chunk.data(), chunk.bytes);
   i.come_bytes += chunk.bytes;
   return true;
 }
 
-bool SharedExchange::awaits_places() {
-  bool out = false;
-  for (const Incoming& i : incoming_) {
-    const bool awaits_place = i.has_body && !i.is_placed;
-    if (!i.has_ended && !awaits_place) return false;
-    out = out || awaits_place;
-  }
-  if (out) order_by_sender(received_);
-  return out;
+[[gnu::hot]] bool SharedExchange::letters_have_come() {
+  if (is_complete()) return true;
+  if (!std::ranges::all_of(incoming_, [](const Incoming& i) { return i.has_ended || i.has_body; })) return false;
+  order_by_sender(received_);
+  return true;
 }
 
 void SharedExchange::place_body(int from, std::span<const std::span<std::byte>> regions) {
@@ -452,7 +450,7 @@ class LentPipes::Borrower final : public SparseExchange {
     exchange_.begin(letters, sources);
   }
   bool is_complete() override { return exchange_.is_complete(); }
-  bool awaits_places() override { return exchange_.awaits_places(); }
+  bool letters_have_come() override { return exchange_.letters_have_come(); }
   void place_body(int from, std::span<const std::span<std::byte>> regions) override {
     exchange_.place_body(from, regions);
   }

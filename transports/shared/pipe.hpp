@@ -22,6 +22,7 @@ namespace kplan::transport {
 enum class Holds : std::uint32_t {
   nothing,  ///< it only ends the exchange
   letter,
+  letter_with_body,
   body,  ///< of the letter before
 };
 
@@ -32,8 +33,8 @@ struct alignas(64) Chunk {
   std::uint32_t bytes;              ///< of it in this chunk
   std::uint32_t offset_bytes;       ///< where they begin
   Holds holds;
-  std::uint32_t is_last;            ///< in its exchange from this sender
-  std::byte first_bytes[32];        ///< of a short one
+  std::uint32_t is_last;      ///< in its exchange from this sender
+  std::byte first_bytes[32];  ///< of a short one
 
   std::byte* data() { return reinterpret_cast<std::byte*>(this) + offset_bytes; }
 };

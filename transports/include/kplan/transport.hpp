@@ -162,7 +162,6 @@ struct OutgoingLetter {
 struct ReceivedLetter {
   int from = 0;
   std::span<const std::byte> bytes;  ///< aligned to 16
-  std::size_t body_bytes = 0;        ///< of its body, for which SparseExchange::place_body says where it goes
 };
 
 /// Dynamic sparse exchange (NBX: Hoefler, Siebert, Lumsdaine, PPoPP 2010; Kanor, figure 3): every rank sends messages
@@ -171,10 +170,11 @@ struct ReceivedLetter {
 /// one object never mix, however far some ranks run ahead. Different objects may be in flight together; Transport's
 /// progress() and collective calls move all of them, so ranks may wait for them in different orders. Destroying it
 /// gives up what is in flight, locally; letters that are not known to be sent by then must stay as long as the
-/// transport, or lie in memory that it keeps. Exchanges that look alike allocate nothing after the first few. Cost of
-/// one, on a rank: one message a letter; for unknown sources also log2(size) empty ones, or one atomic count between
-/// threads, or an empty one to each other rank where all share memory and are at most 32. Memory: what this object had
-/// in flight at the most. Errors: TransportError, after which the object cannot be used.
+/// transport, or lie in memory that it keeps, and so must what bodies come from and go to, unless that has ended within
+/// a second. Exchanges that look alike allocate nothing after the first few. Cost of one, on a rank: one message a
+/// letter, and one or more a body; for unknown sources also log2(size) empty ones, or one atomic count between threads,
+/// or an empty one to each other rank where all share memory and are at most 32. Memory: what this object had in flight
+/// at the most. Errors: TransportError, after which the object cannot be used.
 class SparseExchange {
  public:
   virtual ~SparseExchange() = default;
@@ -187,9 +187,10 @@ class SparseExchange {
   /// while it is_complete().
   virtual std::byte* room(int, std::size_t) { return nullptr; }
 
-  /// A letter for which there is no room() had better leave so many bytes and more to its body: that goes in pieces,
-  /// from where it lies to where its receiver wants it, and is not put together on the way. 0: letters have none. A
-  /// letter with a body is the only one to its rank, which is another, in an exchange in which nobody knows who sends.
+  /// A letter for which there is no room() had better leave so many bytes and more to its body: that goes from where it
+  /// lies to where its receiver wants it, and is not put together on the way. 0: letters have none. A letter with a
+  /// body is the only one to its rank, which is another, and says so: receivers call letters_have_come() and
+  /// place_body() before is_complete().
   virtual std::size_t least_body_bytes() const { return 0; }
 
   /// Keeps memory in which its letters lie for as long as they may be read, be it longer than the object lives; in
@@ -211,10 +212,11 @@ class SparseExchange {
   /// before the first begin.
   virtual bool is_complete() = 0;
 
-  /// Whether it only waits for place_body() here: everything has come but bodies. received() is as when it is complete.
-  virtual bool awaits_places() { return false; }
-  /// Where the body of that rank's letter goes, body_bytes of regions that can be written until it is complete; none:
-  /// nowhere. Once for each body that has come, while it awaits_places(). The span must stay until it is complete, too.
+  /// Whether everything has come but bodies: received() is as when it is complete. Moves it on as is_complete() does.
+  virtual bool letters_have_come() { return is_complete(); }
+  /// Where the body of that rank's letter goes, in all as many bytes as it has, which can be written until it is
+  /// complete; none: nowhere. Once for each letter with a body, when letters_have_come(). The span must stay until it
+  /// is complete, too.
   virtual void place_body(int /*from*/, std::span<const std::span<std::byte>>) {}
 
   /// What has come so far, by ascending sender and then in the order in which it was sent once it is complete, in the
