@@ -10,6 +10,10 @@
 //
 // Where receivers know their sources, a rank takes from each of its sources one letter of a third kind, the first that
 // it has not taken yet, however many there are.
+//
+// Whether there are bodies for it, a rank learns from their letters. So an exchange that may have some does not end
+// while nobody asks whether it is complete: what bodies come meanwhile is kept, and copied to its place when it has
+// one.
 #include "transports/nbx.hpp"
 
 #include <algorithm>
@@ -56,7 +60,7 @@ void Nbx::start(std::span<const OutgoingLetter> letters) {
   assert(is_complete_);
   mail_->clear();
   is_in_barrier_ = false;
-  is_complete_ = false;
+  is_complete_ = have_letters_come_ = false;
   in_flight_->add(*this);
   if (knows_sources_)
     for (const int source : outstanding_)
@@ -74,19 +78,44 @@ void Nbx::start(std::span<const OutgoingLetter> letters) {
 bool Nbx::is_complete() {
   if (is_complete_) return true;
   was_asked_ = true;
-  move();
+  move(/*may_end=*/true);
   return is_complete_;
 }
 
-void Nbx::move_on() {
-  if (!std::exchange(was_asked_, false) && !has_failed_) move();
+bool Nbx::letters_have_come() {
+  if (mail_->least_body_bytes() == 0) return is_complete();
+  if (have_letters_come_) return true;
+  was_asked_ = true;
+  move(/*may_end=*/false);
+  return have_letters_come_;
 }
 
-void Nbx::move() {
+void Nbx::place_body(int from, std::span<const std::span<std::byte>> regions) {
   enter();
-  match_letters();
-  if (is_at_end()) {
-    mail_->order();
+  mail_->place_body(from, regions);
+  has_failed_ = false;
+}
+
+void Nbx::move_on() {
+  if (std::exchange(was_asked_, false) || has_failed_) return;
+  const bool have_bodies = mail_->least_body_bytes() > 0;
+  move(/*may_end=*/!have_bodies);
+  if (!have_bodies || !have_letters_come_) return;
+  enter();
+  mail_->take_early_bodies();
+  has_failed_ = false;
+}
+
+void Nbx::move(bool may_end) {
+  enter();
+  if (!have_letters_come_) {
+    match_letters();
+    have_letters_come_ = are_letters_here();
+    if (have_letters_come_) mail_->order();
+  }
+  const bool is_at_end = mail_->are_taken() && have_letters_come_ && mail_->are_bodies_done();
+  if (may_end && is_at_end) {
+    mail_->end();
     in_flight_->remove(*this);
     is_complete_ = true;
   }
@@ -102,10 +131,10 @@ void Nbx::match_letters() {
   }
 }
 
-bool Nbx::is_at_end() {
+bool Nbx::are_letters_here() {
   const bool have_come = mail_->have_come();
-  if (!mail_->are_taken()) return false;
   if (knows_sources_) return outstanding_.empty() && have_come;
+  if (!mail_->are_taken()) return false;
   if (!is_in_barrier_) is_in_barrier_ = mail_->try_enter_barrier();
   return is_in_barrier_ && mail_->is_barrier_passed() && have_come;
 }

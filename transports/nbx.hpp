@@ -39,6 +39,15 @@ class Mail {
   virtual void keep_memory(std::shared_ptr<const void> memory) = 0;
   /// Takes a letter of the own rank.
   virtual void keep(std::span<const std::byte> bytes) = 0;
+
+  /// See SparseExchange; 0 where letters have no bodies, and then the rest is not called. They are sent with letters.
+  virtual std::size_t least_body_bytes() const { return 0; }
+  virtual void place_body(int /*from*/, std::span<const std::span<std::byte>>) {}
+  /// Takes bodies that are there and have no place yet into memory of its own.
+  virtual void take_early_bodies() {}
+  /// Whether those that were sent have left, and those that have a place have come there.
+  virtual bool are_bodies_done() { return true; }
+
   /// Whether all that was sent to ranks that did not know of it has been matched there, and the rest has left.
   virtual bool are_taken() = 0;
   /// Whether a letter was there, from that rank or from any_rank, the first one of its sender. It is arriving then.
@@ -49,6 +58,8 @@ class Mail {
   virtual std::span<const ReceivedLetter> received() const = 0;
   /// Puts those received into the order of their senders, and of sending.
   virtual void order() = 0;
+  /// All has been taken and has come, bodies too.
+  virtual void end() {}
 
   /// Enters the next barrier of all ranks; false while something of the last one is under way.
   virtual bool try_enter_barrier() = 0;
@@ -68,6 +79,9 @@ class Nbx final : public SparseExchange, private InFlight {
   void begin(std::span<const OutgoingLetter> letters) override;
   void begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) override;
   bool is_complete() override;
+  std::size_t least_body_bytes() const override { return mail_->least_body_bytes(); }
+  bool letters_have_come() override;
+  void place_body(int from, std::span<const std::span<std::byte>> regions) override;
   std::span<const ReceivedLetter> received() const override { return mail_->received(); }
   std::vector<int> waits_for() const override;
 
@@ -75,15 +89,16 @@ class Nbx final : public SparseExchange, private InFlight {
   LetterKind kind() const;
   void enter();
   void start(std::span<const OutgoingLetter> letters);
-  void move();
+  void move(bool may_end);
   void move_on() override;
   void match_letters();
-  bool is_at_end();
+  bool are_letters_here();
 
   std::unique_ptr<Mail> mail_;
   std::shared_ptr<InFlightList> in_flight_;
   std::uint64_t number_;  // of the last exchange begun whose receivers do not know their sources
   bool is_complete_ = true;
+  bool have_letters_come_ = false;  // in the exchange under way
   bool has_failed_ = false;
   bool knows_sources_ = false;  // in the exchange under way
   bool is_in_barrier_ = false;

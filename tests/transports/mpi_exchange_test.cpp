@@ -1,12 +1,14 @@
 // What sparse exchanges over MPI do beyond the conformance cases: letters and numbers beyond its limits, and tags that
 // run out.
 #include <catch2/catch.hpp>
+#include <numeric>
 
 #include "tests/transports/letters.hpp"
 #include "tests/transports/limited_ranks.hpp"
 #include "transports/mpi/inbox.hpp"
 
 using namespace kplan::tests;
+using kplan::transport::OutgoingLetter;
 using kplan::transport::mpi_backend::FirstMessage;
 using namespace std::chrono_literals;
 
@@ -41,6 +43,47 @@ TEST_CASE("letters that are expected are whole, in however many messages they go
       }
     });
   }
+}
+
+TEST_CASE("bodies of more bytes than a count can say are whole, in one region or several") {
+  on_limited_ranks(2, {0, 100}, [](Transport& transport) {
+    const auto exchange = transport.open_exchange(soon());
+    const int other = 1 - transport.rank();
+    for (const std::vector<std::size_t>& parts :
+         {std::vector<std::size_t>{99}, {100}, {101}, {9999}, {250, 0, 1, 100, 333}}) {
+      const std::size_t bytes = std::accumulate(parts.begin(), parts.end(), std::size_t{0});
+      std::vector<std::byte> sent(bytes), came(bytes);
+      fill(sent.data(), bytes, static_cast<unsigned>(transport.rank()), 1);
+      std::vector<std::span<const std::byte>> from;
+      std::vector<std::span<std::byte>> to;
+      for (std::size_t at = 0, k = 0; k < parts.size(); at += parts[k++]) {
+        from.push_back(std::span(sent).subspan(at, parts[k]));
+        to.push_back(std::span(came).subspan(at, parts[k]));
+      }
+      const OutgoingLetter letter{other, {}, from};
+      exchange->begin({&letter, 1});
+      wait_for(transport, "letters", [&] { return exchange->letters_have_come(); });
+      exchange->place_body(other, to);
+      wait_for(transport, "bodies", [&] { return exchange->is_complete(); });
+      claim_filled(came.data(), bytes, static_cast<unsigned>(other), 1);
+    }
+  });
+}
+
+TEST_CASE("a body of another length than its place is an error") {
+  on_limited_ranks(2, {0, 0}, [](Transport& transport) {
+    const auto exchange = transport.open_exchange(soon());
+    const int other = 1 - transport.rank();
+    std::vector<std::byte> sent(1000), came(999);
+    const std::span<const std::byte> from(sent);
+    const std::span<std::byte> to(came);
+    const OutgoingLetter letter{other, {}, {&from, 1}};
+    exchange->begin({&letter, 1});
+    wait_for(transport, "letters", [&] { return exchange->letters_have_come(); });
+    exchange->place_body(other, {&to, 1});
+    const std::string code = code_of([&] { wait_for(transport, "bodies", [&] { return exchange->is_complete(); }); });
+    claim(code == "KP-T003", code);
+  });
 }
 
 TEST_CASE("an expected letter that is given up as it comes does not disturb later ones") {

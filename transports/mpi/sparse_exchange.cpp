@@ -1,12 +1,14 @@
 // How it works: letters to ranks that do not know of them are synchronous sends, which are complete when their receiver
 // has matched them; where receivers know their sources, plain ones, for which a receive is under way (FirstMessage).
-// The tag tells the kinds of letters apart, and MPI keeps those of one sender and tag in order.
+// The tag tells the kinds of letters apart, and MPI keeps those of one sender and tag in order. Bodies follow their
+// letters as messages of their own.
 #include "transports/mpi/sparse_exchange.hpp"
 
 #include <utility>
 
 #include "transports/codes.hpp"
 #include "transports/mpi/barrier.hpp"
+#include "transports/mpi/bodies.hpp"
 #include "transports/mpi/inbox.hpp"
 #include "transports/mpi/message_type.hpp"
 #include "transports/mpi/tags.hpp"
@@ -15,13 +17,17 @@
 namespace kplan::transport::mpi_backend {
 namespace {
 
+/// Shorter ones are copied in less time than a message more takes.
+constexpr std::size_t least_body = std::size_t{128} << 10;
+
 class MpiMail final : public Mail, private RequestHolder {
  public:
   MpiMail(std::shared_ptr<World> world, int first_tag)
       : world_(std::move(world)),
         first_tag_(first_tag),
         barrier_(*world_, first_tag + exchange_tags::barrier),
-        inbox_(*world_) {
+        inbox_(*world_),
+        bodies_(*world_, first_tag + exchange_tags::body) {
     world_->enter(this);
   }
   ~MpiMail() override { world_->end(this); }
@@ -32,6 +38,10 @@ class MpiMail final : public Mail, private RequestHolder {
   void send(const OutgoingLetter& letter, LetterKind kind) override;
   void keep_memory(std::shared_ptr<const void> memory) override { memory_ = std::move(memory); }
   void keep(std::span<const std::byte> bytes) override { inbox_.take_own(bytes); }
+  std::size_t least_body_bytes() const override { return least_body; }
+  void place_body(int from, std::span<const std::span<std::byte>> regions) override { bodies_.place(from, regions); }
+  void take_early_bodies() override { bodies_.take_early(); }
+  bool are_bodies_done() override { return bodies_.are_done(); }
   bool are_taken() override;
   void expect(int source) override { inbox_.expect(source, tag(LetterKind::expected)); }
   bool match(int source, LetterKind kind) override {
@@ -40,7 +50,8 @@ class MpiMail final : public Mail, private RequestHolder {
   }
   bool have_come() override;
   std::span<const ReceivedLetter> received() const override { return inbox_.received(); }
-  void order() override;
+  void order() override { inbox_.order(); }
+  void end() override { is_in_exchange_ = false; }
   bool try_enter_barrier() override { return barrier_.try_enter(); }
   bool is_barrier_passed() override { return barrier_.is_passed(); }
   void name_awaited(std::vector<int>& ranks) const override;
@@ -51,6 +62,7 @@ class MpiMail final : public Mail, private RequestHolder {
   void close() override;
   void leak() override {
     inbox_.leak();
+    bodies_.leak();
     mpi_backend::leak(std::move(memory_));
   }
 
@@ -58,6 +70,7 @@ class MpiMail final : public Mail, private RequestHolder {
   int first_tag_;
   Barrier barrier_;
   Inbox inbox_;
+  Bodies bodies_;
   bool is_in_exchange_ = false;
   bool are_sent_ = true;  // sends_
   std::vector<MPI_Request> sends_;
@@ -79,6 +92,7 @@ void MpiMail::clear() {
 }
 
 void MpiMail::send(const OutgoingLetter& letter, LetterKind kind) {
+  if (!letter.body.empty()) bodies_.send(letter.to, letter.body);
   if (kind != LetterKind::expected) return send(letter.to, letter.bytes, kind);
   const FirstMessage message(world_->limits());
   const std::size_t first = message.bytes_of(letter.bytes.size());
@@ -110,14 +124,10 @@ bool MpiMail::have_come() {
   return !inbox_.is_arriving();
 }
 
-void MpiMail::order() {
-  inbox_.order();
-  is_in_exchange_ = false;
-}
-
 void MpiMail::name_awaited(std::vector<int>& ranks) const {
   if (!world_->is_open()) return;
   ranks = inbox_.arriving_from();
+  bodies_.name_awaited(ranks);
   for (std::size_t i = 0; i < sends_.size(); ++i) {
     int is_sent = 0;
     check(MPI_Request_get_status(sends_[i], &is_sent, MPI_STATUS_IGNORE), "MPI_Request_get_status");
@@ -136,6 +146,7 @@ void MpiMail::close() {
   }
   if (!unfinished.empty()) world_->adopt(std::move(unfinished), memory_);
   inbox_.close();
+  bodies_.close();
 }
 
 }  // namespace
