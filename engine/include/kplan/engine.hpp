@@ -138,7 +138,8 @@ class Executable {
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   /// Hands it back to the engine, which keeps it with its channels for the next compile of the same plan with the same
-  /// values, or ends it. Local. A run in flight is given up.
+  /// values, or ends it. Local. A run in flight is given up; what it sends over MPI or libfabric from where it lies must
+  /// stay until its peers have taken it.
   ~Executable();
 
   /// Binds a buffer to the program's memory, row-major (or as the plan's strides say), from its first element. Buffers
