@@ -43,7 +43,7 @@ std::string fault_of(const fi_info& info) {
   return {};
 }
 
-void append(std::vector<Provider>& out, const std::string& name, bool is_one_sided) {
+void add_provider(std::vector<Provider>& out, const std::string& name, bool is_one_sided) {
   const Info hints = hints_of(name, is_one_sided);
   fi_info* found = nullptr;
   const int status = library().getinfo(api_version, nullptr, nullptr, 0, hints.get(), &found);
@@ -63,13 +63,13 @@ std::vector<Provider> providers(int ranks) {
   std::string name = variable("KPLAN_OFI_PROVIDER");
   std::vector<Provider> out;
   for (const bool is_one_sided : {true, false}) {
-    if (!is_one_sided || one_sided_from_environment()) append(out, name, is_one_sided);
+    if (!is_one_sided || one_sided_from_environment()) add_provider(out, name, is_one_sided);
   }
   // Newer versions of tcp have reliable datagrams of their own.
   if (const std::size_t layer = name.find(";ofi_rxm"); out.empty() && layer != std::string::npos) {
     name.resize(layer);
     for (const bool is_one_sided : {true, false}) {
-      if (!is_one_sided || one_sided_from_environment()) append(out, name, is_one_sided);
+      if (!is_one_sided || one_sided_from_environment()) add_provider(out, name, is_one_sided);
     }
   }
   if (!out.empty()) return out;
