@@ -112,7 +112,7 @@ bool fails(const std::function<void()>& run) {
 TEST_CASE("slices of lengths that only senders know come whole, whoever is late") {
   on_ranks([](Engine& engine) {
     Exchange exchange(engine);
-    for (int run = 0; run < 20; ++run) {
+    for (int run = 0; run < 10; ++run) {
       exchange.prepare(run);
       if (run % 6 == 5 && run % engine.size() == engine.rank())
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -125,7 +125,7 @@ TEST_CASE("slices of lengths that only senders know come whole, whoever is late"
 TEST_CASE("a rank that has started long slices may take part in something else before it waits") {
   on_ranks([](Engine& engine) {
     Exchange exchange(engine);
-    for (int run = 0; run < 5; ++run) {
+    for (int run = 0; run < 3; ++run) {
       exchange.prepare(run);
       // Rank 0 compiles between start and wait, the others when they have ended the run.
       if (engine.rank() != 0) exchange.run(false);
@@ -144,7 +144,7 @@ TEST_CASE("a rank that has started long slices may take part in something else b
 TEST_CASE("a mistake in one rank's slices leaves long ones of others unwritten, and the next run is right") {
   on_ranks([](Engine& engine) {
     Exchange exchange(engine);
-    for (int run = 0; run < 6; ++run) {
+    for (int run = 0; run < 3; ++run) {
       exchange.prepare(run);
       const int culprit = run % engine.size();
       if (engine.rank() == culprit) exchange.counts()[0] = most + 1;  // beyond what it has
