@@ -81,7 +81,7 @@ void Engine::State::choose(const PlanModel& plan, const StatementSchedule& s, Co
 Schedule Engine::State::make_schedule(const BoundPlan& bound, const std::vector<Knowledge>& knowledge,
                                       std::exception_ptr& failure) {
   std::vector<StatementDraft> drafts;
-  const auto letters = std::make_shared<std::map<std::int64_t, std::vector<std::byte>>>();
+  const auto letters = std::make_shared<std::map<std::int64_t, Unfilled<std::byte>>>();
   try {
     drafts = draft_schedule(bound, knowledge);
     *letters = letters_of(drafts);

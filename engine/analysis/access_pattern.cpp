@@ -135,7 +135,7 @@ bool fold_list(Piece& p) {
       t.step = product(t.step, run);
       continue;
     }
-    std::vector<std::int64_t> kept;
+    Words kept;
     for (std::size_t o = 0; o < t.bases.size(); o += static_cast<std::size_t>(run)) kept.push_back(t.bases[o]);
     t.bases = std::move(kept);
   }
@@ -162,9 +162,9 @@ void fold_bases(Track& t, std::int64_t list_length) {
 
 }  // namespace
 
-std::vector<std::int64_t> Track::listed_bases(std::int64_t count) const {
+Words Track::listed_bases(std::int64_t count) const {
   if (is_listed()) return bases;
-  std::vector<std::int64_t> out(static_cast<std::size_t>(count));
+  Words out(static_cast<std::size_t>(count));
   for (std::int64_t o = 0; o < count; ++o) out[static_cast<std::size_t>(o)] = base(o);
   return out;
 }
@@ -211,7 +211,7 @@ std::int64_t Piece::element_count() const { return bounded_product(list_length, 
 void unfold_dimension(Piece& p) {
   const std::int64_t count = p.counts[0];
   for (Track& t : p.tracks) {
-    std::vector<std::int64_t> bases;
+    Words bases;
     bases.reserve(static_cast<std::size_t>(p.list_length * count));
     for (std::int64_t o = 0; o < p.list_length; ++o)
       for (std::int64_t k = 0; k < count; ++k) bases.push_back(difference(t.base(o), product(-k, t.strides[0])));
@@ -311,8 +311,11 @@ std::vector<Piece> split_into_runs(const Piece& piece) {
 }
 
 Reach reach_of(const Piece& piece, const Track& track) {
-  const auto [least, most] = std::ranges::minmax(track.bases);
-  Reach out{least, most};
+  Reach out{track.bases[0], track.bases[0]};
+  for (const std::int64_t base : track.bases) {
+    out.lowest = std::min(out.lowest, base);
+    out.highest = std::max(out.highest, base);
+  }
   const auto extend = [&out](std::int64_t count, std::int64_t stride) {
     const Wide span = static_cast<Wide>(count - 1) * stride;
     if (span < 0) out.lowest = static_cast<std::int64_t>(std::max<Wide>(out.lowest + span, INT64_MIN));

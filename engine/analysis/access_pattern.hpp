@@ -6,11 +6,13 @@
 #include <span>
 #include <vector>
 
+#include "engine/analysis/unfilled.hpp"
+
 namespace kplan {
 
 /// One walk along a piece's nest: bytes from a buffer's start, or the values of a where-bound variable. Sums wrap.
 struct Track {
-  std::vector<std::int64_t> bases;    ///< one for each entry of the piece's list, or the first one's
+  Words bases;                        ///< one for each entry of the piece's list, or the first one's
   std::vector<std::int64_t> strides;  ///< one per dimension of the nest
   std::int64_t step = 0;              ///< from one entry of the list to the next, where there is one base
 
@@ -21,7 +23,7 @@ struct Track {
                                      static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(entry));
   }
   /// The bases of `count` entries, one by one.
-  std::vector<std::int64_t> listed_bases(std::int64_t count) const;
+  Words listed_bases(std::int64_t count) const;
   bool operator==(const Track&) const = default;
 };
 

@@ -3,31 +3,17 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "engine/analysis/unfilled.hpp"
 #include "plans/evaluate.hpp"
 
 namespace kplan {
 
-/// Memory of columns: it is written before it is read, and so not filled with zeros.
-template <class T>
-struct UnfilledMemory : std::allocator<T> {
-  template <class U>
-  struct rebind {
-    using other = UnfilledMemory<U>;
-  };
-  void construct(T* p) noexcept { ::new (static_cast<void*>(p)) T; }
-  template <class... Args>
-  void construct(T* p, Args&&... args) {
-    std::construct_at(p, std::forward<Args>(args)...);
-  }
-};
-
 /// A word for every environment of a block, and perhaps room for more.
-using Column = std::vector<std::int64_t, UnfilledMemory<std::int64_t>>;
+using Column = Words;
 
 /// The words of a column that shall have `count` of them.
 inline std::int64_t* room_in(Column& column, std::size_t count) {

@@ -4,7 +4,7 @@
 
 namespace kplan {
 
-void append_notice(int statement, const Notice& notice, std::vector<std::byte>& bytes) {
+void append_notice(int statement, const Notice& notice, Unfilled<std::byte>& bytes) {
   WordWriter out(bytes);
   out.word(statement);
   out.word(static_cast<std::int64_t>(notice.parts.size()));

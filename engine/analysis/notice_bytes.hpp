@@ -10,7 +10,7 @@
 namespace kplan {
 
 /// Appends the notice of one statement; its peer is not part of it. A multiple of 8 bytes.
-void append_notice(int statement, const Notice& notice, std::vector<std::byte>& bytes);
+void append_notice(int statement, const Notice& notice, Unfilled<std::byte>& bytes);
 
 /// Takes the next notice off the front of `bytes`. Throws TransportError KP-T012 where they are none.
 struct NumberedNotice {

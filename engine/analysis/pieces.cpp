@@ -22,7 +22,7 @@ void append_listed(std::vector<Piece>& pieces, const std::vector<std::vector<std
   if (count == 0) return;
   Piece piece;
   piece.list_length = static_cast<std::int64_t>(count);
-  for (const auto& list : bases) piece.tracks.push_back({list, {}});
+  for (const auto& list : bases) piece.tracks.push_back({{list.begin(), list.end()}, {}});
   append(pieces, std::move(piece));
 }
 

@@ -49,10 +49,11 @@ Statement with_free_variables(const Statement& s) {
 /// track += scale * (words + shift)
 void add_scaled(Track& track, const Track& words, std::int64_t scale, std::int64_t shift, std::int64_t list_length) {
   if (words.is_listed() || track.is_listed()) {
-    if (!track.is_listed()) track.bases = track.listed_bases(list_length);
-    track.step = 0;
+    Words sums(static_cast<std::size_t>(list_length));
     for (std::int64_t o = 0; o < list_length; ++o)
-      track.bases[static_cast<std::size_t>(o)] += scale * (words.base(o) + shift);
+      sums[static_cast<std::size_t>(o)] = track.base(o) + scale * (words.base(o) + shift);
+    track.bases = std::move(sums);
+    track.step = 0;
   } else {
     track.bases[0] += scale * (words.bases[0] + shift);
     track.step += scale * words.step;

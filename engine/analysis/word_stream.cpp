@@ -18,7 +18,7 @@ void WordWriter::words(const std::int64_t* v, std::size_t count) {
   bytes_.insert(bytes_.end(), from, from + 8 * count);
 }
 
-void WordWriter::list(const std::vector<std::int64_t>& v) {
+void WordWriter::list(std::span<const std::int64_t> v) {
   const std::int64_t* const from = v.data();
   const std::size_t size = v.size();
   std::uint64_t beyond = 0;  // not zero: some word needs more than 32 bits
@@ -28,7 +28,8 @@ void WordWriter::list(const std::vector<std::int64_t>& v) {
   word(static_cast<std::int64_t>(2 * size + (is_narrow ? 1 : 0)));
   if (!is_narrow) return words(from, size);
   const std::size_t at = bytes_.size();
-  bytes_.resize(at + (size + 1) / 2 * 8);
+  bytes_.resize(at + 4 * size);
+  bytes_.resize(at + (size + 1) / 2 * 8, std::byte{});
   std::byte* const to = bytes_.data() + at;
   for (std::size_t k = 0; k < size; ++k) {
     const auto narrow = static_cast<std::int32_t>(from[k]);
@@ -59,19 +60,20 @@ std::size_t WordReader::count() {
   return static_cast<std::size_t>(out);
 }
 
-std::vector<std::int64_t> WordReader::list() {
+template <class List>
+List WordReader::list() {
   const std::int64_t head = word();
   if (head < 0) fail();
   const auto size = static_cast<std::size_t>(head) / 2;
   if (size > bytes_.size() / 4) fail();
   const std::span<const std::byte> from = bytes_;
   if (head % 2 == 0) {
-    std::vector<std::int64_t> out(size);
+    List out(size);
     take(out.data(), size);
     return out;
   }
   skip((size + 1) / 2);
-  std::vector<std::int64_t> out(size);
+  List out(size);
   std::int64_t* const to = out.data();
   for (std::size_t k = 0; k < size; ++k) {
     std::int32_t v = 0;
@@ -84,11 +86,11 @@ std::vector<std::int64_t> WordReader::list() {
 Piece WordReader::piece() {
   Piece out;
   out.list_length = word();
-  out.counts = list();
+  out.counts = list<decltype(out.counts)>();
   out.tracks.resize(count());
   for (Track& track : out.tracks) {
-    track.bases = list();
-    track.strides = list();
+    track.bases = list<decltype(track.bases)>();
+    track.strides = list<decltype(track.strides)>();
     track.step = word();
     const bool is_whole = track.strides.size() == out.counts.size() &&
                           (track.bases.size() == 1 || std::cmp_equal(track.bases.size(), out.list_length));

@@ -13,14 +13,14 @@ namespace kplan {
 
 class WordWriter {
  public:
-  explicit WordWriter(std::vector<std::byte>& bytes) : bytes_(bytes) {}
+  explicit WordWriter(Unfilled<std::byte>& bytes) : bytes_(bytes) {}
   void word(std::int64_t v) { words(&v, 1); }
-  void list(const std::vector<std::int64_t>& v);
+  void list(std::span<const std::int64_t> v);
   void piece(const Piece& piece);
 
  private:
   void words(const std::int64_t* v, std::size_t count);
-  std::vector<std::byte>& bytes_;
+  Unfilled<std::byte>& bytes_;
 };
 
 /// Takes what a WordWriter wrote off the front of `bytes`. Throws TransportError KP-T012 where it is not there.
@@ -30,10 +30,11 @@ class WordReader {
   std::int64_t word();
   /// A number of things that follow, each of at least 8 bytes.
   std::size_t count();
-  std::vector<std::int64_t> list();
   Piece piece();
 
  private:
+  template <class List>
+  List list();
   void take(std::int64_t* to, std::size_t words);
   void skip(std::size_t words);
   std::span<const std::byte>& bytes_;

@@ -49,7 +49,7 @@ bool match_pairwise(std::vector<Transfer>& from, std::vector<Transfer>& to) {
 }
 
 /// The positions of every element on a track.
-void list_track(const Piece& piece, const Track& track, std::vector<std::int64_t>& positions) {
+void list_track(const Piece& piece, const Track& track, Words& positions) {
   walk(piece, track, [&](std::int64_t position) {
     positions.push_back(position);
     return true;
@@ -64,7 +64,7 @@ std::optional<std::pair<Transfer, Transfer>> listed(std::span<const Transfer> fr
   for (const Transfer& t : to) received += t.piece.element_count();
   if (sent != received || sent == 0 || sent > most_listed_elements) return std::nullopt;
   const std::size_t tracks = from[0].piece.tracks.size();  // the message among them
-  std::vector<std::vector<std::int64_t>> sources(tracks);
+  std::vector<Words> sources(tracks);
   for (const Transfer& t : from)
     for (std::size_t k = 0; k < tracks; ++k) list_track(t.piece, t.piece.tracks[k], sources[k]);
   const std::int64_t first = sources.back()[0];
@@ -73,7 +73,7 @@ std::optional<std::pair<Transfer, Transfer>> listed(std::span<const Transfer> fr
 
   std::pair<Transfer, Transfer> out{from[0], to[0]};
   Track place;
-  std::vector<std::int64_t> order;
+  Words order;
   for (const Transfer& t : to) {
     if (t.is_assign != out.second.is_assign) return std::nullopt;
     out.second.is_injective = t.is_injective && to.size() == 1;

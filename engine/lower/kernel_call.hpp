@@ -18,8 +18,8 @@ struct StreamUse {
   StreamKind kind = StreamKind::message;
   int buffer = -1;                   ///< buffer
   std::int64_t offset_bytes = 0;     ///< from its start
-  std::vector<jit::ListEntry> list;  ///< when the stream is indexed
-  std::vector<std::int64_t> table;   ///< table: the memory itself
+  Unfilled<jit::ListEntry> list;     ///< when the stream is indexed
+  Words table;                       ///< table: the memory itself
 };
 
 struct KernelCall {

@@ -6,13 +6,12 @@
 
 namespace kplan {
 
-std::vector<jit::ListEntry> entries_of(const Track& track, std::int64_t list_length, std::int64_t lowest,
-                                       std::int64_t unit) {
+Unfilled<jit::ListEntry> entries_of(const Track& track, std::int64_t list_length, std::int64_t lowest,
+                                    std::int64_t unit) {
   const auto count = static_cast<std::size_t>(list_length);
-  const std::vector<std::int64_t> made =
-      track.is_listed() ? std::vector<std::int64_t>() : track.listed_bases(list_length);
+  const Words made = track.is_listed() ? Words() : track.listed_bases(list_length);
   const std::int64_t* const bases = track.is_listed() ? track.bases.data() : made.data();
-  std::vector<jit::ListEntry> out(count);
+  Unfilled<jit::ListEntry> out(count);
   const auto fill = [&](const auto& quotient) {
     for (std::size_t k = 0; k < count; ++k) out[k] = static_cast<jit::ListEntry>(quotient(bases[k] - lowest));
   };

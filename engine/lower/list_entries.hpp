@@ -10,8 +10,8 @@
 namespace kplan {
 
 /// The entries of the track's bases, which are multiples of `unit` from `lowest` on.
-std::vector<jit::ListEntry> entries_of(const Track& track, std::int64_t list_length, std::int64_t lowest,
-                                       std::int64_t unit);
+Unfilled<jit::ListEntry> entries_of(const Track& track, std::int64_t list_length, std::int64_t lowest,
+                                    std::int64_t unit);
 
 /// A track that may be listed, and the unit of its list's entries.
 struct ListedTrack {

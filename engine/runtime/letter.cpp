@@ -32,21 +32,21 @@ void fail_damaged_letter() {
   return front_of<PatternHeader>(letter);
 }
 
-void set_header(std::vector<std::byte>& letter, const PatternHeader& header) {
+void set_header(Unfilled<std::byte>& letter, const PatternHeader& header) {
   if (letter.size() < sizeof header) letter.resize(sizeof header);
   std::memcpy(letter.data(), &header, sizeof header);
 }
 
-void set_uniform_hash(std::vector<std::byte>& letter, std::uint64_t hash) {
+void set_uniform_hash(Unfilled<std::byte>& letter, std::uint64_t hash) {
   LetterHead head = head_of(letter);
   head.uniform_hash = hash;
   std::memcpy(letter.data(), &head, sizeof head);
 }
 
-std::vector<std::byte> failure_letter(const std::exception_ptr& failure) {
+Unfilled<std::byte> failure_letter(const std::exception_ptr& failure) {
   const std::string text = encode_failure(failure);
   const LetterHead head{LetterKind::failure};
-  std::vector<std::byte> out(sizeof head + text.size());
+  Unfilled<std::byte> out(sizeof head + text.size());
   std::memcpy(out.data(), &head, sizeof head);
   std::memcpy(out.data() + sizeof head, text.data(), text.size());
   return out;

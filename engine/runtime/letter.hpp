@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <exception>
 #include <span>
-#include <vector>
+
+#include "engine/analysis/unfilled.hpp"
 
 namespace kplan {
 
@@ -47,11 +48,11 @@ LetterHead head_of(std::span<const std::byte> letter);
 PatternHeader pattern_header_of(std::span<const std::byte> letter);
 
 /// Makes the letter long enough.
-void set_header(std::vector<std::byte>& letter, const PatternHeader& header);
+void set_header(Unfilled<std::byte>& letter, const PatternHeader& header);
 /// Of any letter that has a head.
-void set_uniform_hash(std::vector<std::byte>& letter, std::uint64_t hash);
+void set_uniform_hash(Unfilled<std::byte>& letter, std::uint64_t hash);
 
-std::vector<std::byte> failure_letter(const std::exception_ptr& failure);
+Unfilled<std::byte> failure_letter(const std::exception_ptr& failure);
 /// As it is to be thrown here. `rank`: the sender.
 std::exception_ptr failure_in(std::span<const std::byte> letter, int rank);
 

@@ -119,10 +119,10 @@ bool OutgoingLoan::lend(transport::Channel& channel, std::uint64_t seq, const st
 
 std::shared_ptr<std::byte> describe(const std::vector<std::pair<OutgoingLoan*, const Message*>>& loans,
                                     transport::Transport& transport) {
-  std::vector<std::byte> bytes;
+  Unfilled<std::byte> bytes;
   std::vector<std::size_t> begins;
   for (const auto& [loan, message] : loans) {
-    std::vector<std::byte> elements;
+    Unfilled<std::byte> elements;
     WordWriter out(elements);
     out.word(static_cast<std::int64_t>(message->transfers.size()));
     for (const Transfer& t : message->transfers) {

@@ -55,7 +55,8 @@ bool Placement::add(Piece piece, int buffer, std::int64_t element_bytes) {
   block_count_ += bytes / blocks.block_bytes;
   if (piece.list_length > 1) block_count_ += blocks_for_an_offset * piece.list_length;
   if (block_count_ > most_blocks_ || !goes_straight(piece, message_bytes_, element_bytes)) return false;
-  blocks.offsets_bytes = track.listed_bases(piece.list_length);
+  const Words offsets = track.listed_bases(piece.list_length);
+  blocks.offsets_bytes.assign(offsets.begin(), offsets.end());
   message_bytes_ += bytes;
   buffers_.push_back(buffer);
   blocks_.push_back(std::move(blocks));

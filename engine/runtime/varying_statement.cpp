@@ -177,7 +177,7 @@ void VaryingStatement::pack(const RunContext& context) {
     PatternHeader header;
     if (!letter.empty()) header = pattern_header_of(letter);
     set_header(letter, header);
-    letter.resize(aligned_in_letter(letter.size()));
+    letter.resize(aligned_in_letter(letter.size()), std::byte{});
     header.payload_offset_bytes = letter.size();
     header.element_count = now_->schedule.sends[k].element_count;
     header.digest = now_->schedule.sends[k].digest;

@@ -60,7 +60,7 @@ class VaryingStatement {
   const std::exception_ptr& failure() const { return failure_; }
 
  private:
-  using Letter = std::vector<std::byte>;
+  using Letter = Unfilled<std::byte>;
   enum class Stage { asking, filling, moving, settling, done };
   struct Arrived;
 

@@ -181,8 +181,8 @@ std::vector<StatementDraft> draft_schedule(const BoundPlan& bound, const std::ve
   return out;
 }
 
-std::map<std::int64_t, std::vector<std::byte>> letters_of(const std::vector<StatementDraft>& drafts) {
-  std::map<std::int64_t, std::vector<std::byte>> out;
+std::map<std::int64_t, Unfilled<std::byte>> letters_of(const std::vector<StatementDraft>& drafts) {
+  std::map<std::int64_t, Unfilled<std::byte>> out;
   for (const StatementDraft& draft : drafts)
     for (const Notice& notice : draft.notices)
       if (notice.peer != draft.schedule.rank)

@@ -103,7 +103,7 @@ std::vector<StatementDraft> draft_schedule(const BoundPlan& bound, const std::ve
                                            Varying varying = Varying::left_out);
 
 /// What each world rank must be told, this one left out: the bytes of notices.
-std::map<std::int64_t, std::vector<std::byte>> letters_of(const std::vector<StatementDraft>& drafts);
+std::map<std::int64_t, Unfilled<std::byte>> letters_of(const std::vector<StatementDraft>& drafts);
 
 /// The schedule of the rank of `bound`, from what other world ranks have told it by letters_of.
 Schedule finish_schedule(const BoundPlan& bound, std::vector<StatementDraft> drafts,

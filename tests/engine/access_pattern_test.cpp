@@ -9,7 +9,7 @@ using namespace kplan;
 TEST_CASE("a list of runs of several lengths falls into pieces of equal runs, in order") {
   // A corner, a side of rows of 30, an edge of single elements one row apart, and a corner.
   Piece list;
-  std::vector<std::int64_t> places;
+  Words places;
   places.push_back(8);
   for (std::int64_t row = 0; row < 20; ++row)
     for (std::int64_t k = 0; k < 30; ++k) places.push_back(1000 + 320 * row + 8 * k);
@@ -22,7 +22,7 @@ TEST_CASE("a list of runs of several lengths falls into pieces of equal runs, in
   REQUIRE(pieces.size() == 4);
   CHECK(pieces[1].counts == std::vector<std::int64_t>{20, 30});
   CHECK(pieces[2].counts == std::vector<std::int64_t>{50});
-  std::vector<std::int64_t> walked, messages;
+  Words walked, messages;
   for (const Piece& p : pieces) {
     walk(p, p.tracks[0], [&](std::int64_t place) { return walked.push_back(place), true; });
     walk(p, p.tracks[1], [&](std::int64_t place) { return messages.push_back(place), true; });
@@ -43,7 +43,7 @@ TEST_CASE("a list without long runs, or with very many, stays one piece") {
 }
 
 TEST_CASE("bases with one gap become a step, and nothing is walked otherwise") {
-  const std::vector<std::int64_t> places{64, 0, 16, 96, 8}, regular{7, 5, 3, 1, -1};
+  const Words places{64, 0, 16, 96, 8}, regular{7, 5, 3, 1, -1};
   Piece p{5, {2}, {{places, {8}}, {regular, {0}}, {{9}, {1}}}};
   simplify(p);
   CHECK(p.tracks[0].bases == places);
@@ -58,14 +58,14 @@ TEST_CASE("bases with one gap become a step, and nothing is walked otherwise") {
   std::vector<Piece> pieces{p};
   append(pieces, more);
   REQUIRE(pieces.size() == 1);
-  CHECK(pieces[0].tracks[1].bases == std::vector<std::int64_t>{7, 5, 3, 1, -1, -3});
+  CHECK(pieces[0].tracks[1].bases == Words{7, 5, 3, 1, -1, -3});
   unfold_dimension(p);
-  CHECK(p.tracks[1].bases == std::vector<std::int64_t>{7, 7, 5, 5, 3, 3, 1, 1, -1, -1});
+  CHECK(p.tracks[1].bases == Words{7, 7, 5, 5, 3, 3, 1, 1, -1, -1});
 }
 
 TEST_CASE("words whose gaps are equal only because they wrap stay a list") {
   constexpr std::int64_t step = INT64_MAX / 3 * 2;
-  std::vector<std::int64_t> words;
+  Words words;
   for (std::uint64_t k = 0; k < 4; ++k) words.push_back(static_cast<std::int64_t>(k * std::uint64_t{step}));
   Piece p{4, {}, {{words, {}}, {{3, 1, 2, 5}, {}}}};
   simplify(p);

@@ -5,9 +5,9 @@
 using namespace kplan;
 
 TEST_CASE("entries are numbers of elements from the lowest one on") {
-  CHECK(entries_of({{40, 8, 4294967288 * 8 + 8, 16}, {}}, 4, 8, 8) == std::vector<jit::ListEntry>{4, 0, 4294967288, 1});
-  CHECK(entries_of({{24, 0, 240}, {}}, 3, 0, 24) == std::vector<jit::ListEntry>{1, 0, 10});
-  CHECK(entries_of({{48}, {}, -24}, 3, 0, 24) == std::vector<jit::ListEntry>{2, 1, 0});
+  CHECK(entries_of({{40, 8, 4294967288 * 8 + 8, 16}, {}}, 4, 8, 8) == Unfilled<jit::ListEntry>{4, 0, 4294967288, 1});
+  CHECK(entries_of({{24, 0, 240}, {}}, 3, 0, 24) == Unfilled<jit::ListEntry>{1, 0, 10});
+  CHECK(entries_of({{48}, {}, -24}, 3, 0, 24) == Unfilled<jit::ListEntry>{2, 1, 0});
 }
 
 TEST_CASE("a list is cut where its entries cannot say how far it reaches") {

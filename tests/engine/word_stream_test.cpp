@@ -8,8 +8,8 @@ using namespace kplan;
 
 namespace {
 
-std::vector<std::byte> written(const Piece& piece) {
-  std::vector<std::byte> out;
+Unfilled<std::byte> written(const Piece& piece) {
+  Unfilled<std::byte> out;
   WordWriter(out).piece(piece);
   return out;
 }
@@ -22,7 +22,7 @@ TEST_CASE("pieces come as they were sent, in narrow words where all of a list fi
   Piece wide = narrow;
   wide.tracks[0].bases[2] = most + 1;
   for (const Piece& piece : {narrow, wide, Piece{1, {}, {}}, Piece{1, {}, {{{far}, {}}}}}) {
-    const std::vector<std::byte> bytes = written(piece);
+    const Unfilled<std::byte> bytes = written(piece);
     CHECK(bytes.size() % 8 == 0);
     std::span<const std::byte> rest = bytes;
     CHECK(WordReader(rest).piece() == piece);
@@ -33,13 +33,13 @@ TEST_CASE("pieces come as they were sent, in narrow words where all of a list fi
 
 TEST_CASE("a piece that was cut short, or whose lists do not fit together, is an error") {
   const Piece piece{3, {2}, {{{1, 5, 7}, {8}}}};
-  const std::vector<std::byte> bytes = written(piece);
+  const Unfilled<std::byte> bytes = written(piece);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     std::span<const std::byte> rest = std::span(bytes).first(size);
     CHECK_THROWS_AS(WordReader(rest).piece(), TransportError);
   }
   for (const Piece& wrong : {Piece{4, {2}, piece.tracks}, Piece{3, {2, 2}, piece.tracks}}) {
-    const std::vector<std::byte> letter = written(wrong);
+    const Unfilled<std::byte> letter = written(wrong);
     std::span<const std::byte> rest = letter;
     CHECK_THROWS_AS(WordReader(rest).piece(), TransportError);
   }

@@ -62,7 +62,7 @@ class DryRun {
   std::vector<Fact> facts_;  ///< of the rank visited first
   std::vector<End> ends_;
   std::vector<std::vector<Place>> places_;
-  std::map<std::int64_t, std::vector<std::pair<std::int64_t, std::vector<std::byte>>>> letters_;  ///< by receiver
+  std::map<std::int64_t, std::vector<std::pair<std::int64_t, Unfilled<std::byte>>>> letters_;  ///< by receiver
 };
 
 /// All ranks of up to `most`; of more, the first, the middle and the last ones.

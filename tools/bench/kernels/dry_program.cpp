@@ -10,7 +10,7 @@ namespace {
 Program program_of(const std::vector<BoundValues>& values, int rank) {
   const BoundPlan& bound = values[static_cast<std::size_t>(rank)].bound;
   const std::vector<Knowledge> knowledge = infer_knowledge(*bound.model);
-  std::vector<std::pair<std::int64_t, std::vector<std::byte>>> letters;
+  std::vector<std::pair<std::int64_t, Unfilled<std::byte>>> letters;
   for (std::size_t r = 0; r < values.size(); ++r)
     for (auto& [to, bytes] : letters_of(draft_schedule(values[r].bound, knowledge)))
       if (to == rank) letters.emplace_back(static_cast<std::int64_t>(r), std::move(bytes));
