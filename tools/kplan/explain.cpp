@@ -18,17 +18,20 @@ constexpr std::int64_t most_counted_ranks = 256, most_timed_ranks = 64;
 
 struct Count {
   std::int64_t messages = 0, bytes = 0;
+  bool moves_something = false;  ///< perhaps within a rank only
 
   Count& operator+=(const Count& other) {
     messages += other.messages;
     bytes += other.bytes;
+    moves_something = moves_something || other.moves_something;
     return *this;
   }
 };
 
 Count sent(const StatementSchedule& s) {
   Count out;
-  for (const Message& m : s.sends) out += {1, m.payload_bytes};
+  for (const Message& m : s.sends) out += {1, m.payload_bytes, true};
+  out.moves_something = out.moves_something || !s.local_send.empty();
   return out;
 }
 
@@ -48,7 +51,7 @@ struct Explanation {
   /// What runs: messages found out by dynamic exchange once are sent directly afterwards.
   std::string form(std::size_t k) const {
     if (statements[k].is_varying) return "dynamic";
-    if (are_all && traffic[k].total.messages == 0) return "local";
+    if (are_all && traffic[k].total.messages == 0) return traffic[k].total.moves_something ? "local" : "nothing";
     return collectives[k].empty() ? "direct" : "collective: " + collectives[k];
   }
 };
@@ -123,6 +126,14 @@ void print_json(const PlanModel& plan, const Explanation& e, std::int64_t size, 
   fmt::print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
+/// Why no rank sends, for those who took another rank to decide.
+std::string why_nothing(const Statement& s) {
+  return s.is_pull ? "no rank meets an environment in which it is the receiver; where senders are to decide, leave "
+                     "`\"direction\": \"pull\"` out"
+                   : "no rank meets an environment in which it is the sender; where receivers are to ask for what they "
+                     "need, say `\"direction\": \"pull\"`";
+}
+
 std::string sent_text(const Count& c) {
   return fmt::format("{} message{}, {} byte{}", c.messages, c.messages == 1 ? "" : "s", c.bytes,
                      c.bytes == 1 ? "" : "s");
@@ -136,6 +147,7 @@ void print_text(const PlanModel& plan, const Explanation& e, std::int64_t size, 
     fmt::print("  knowledge  {}: {}\n", name_of(knowledge.knowledge), knowledge.reason);
     fmt::print("  pattern    found {}\n", discovery_text(knowledge));
     fmt::print("  form       {}\n", e.form(k));
+    if (e.form(k) == "nothing") fmt::print("             {}\n", why_nothing(plan.statements[k]));
     if (e.are_all) fmt::print("  sends      {}, all ranks together\n", sent_text(e.traffic[k].total));
     else
       for (std::size_t r = 0; r < e.ranks.size(); ++r)

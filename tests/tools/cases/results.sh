@@ -71,6 +71,10 @@ case_explain_counts_messages_and_payload() {
   expect 0 explain "$examples/convert.json" --ranks 4 --json --set n=8 && holds "d['statements'][0]['bytes'] == 4 * 8 * 4"
   expect 0 explain "$examples/reduce.json" --ranks 1 --json && holds "d['statements'][0]['form'] == 'local' and d['statements'][0]['messages'] == 0"
   expect 0 explain "$examples/private-stride.json" --ranks 4 --json && holds "d['statements'][0]['form'] == 'direct' and d['statements'][0]['bytes'] == 576"
+  # As a push it moves nothing: no rank is the sender of an environment of its own.
+  echo '{"kplan": 1, "name": "p", "buffers": {"a": {"type": "f64", "shape": [5]}, "b": {"type": "f64", "shape": [5]}}, "statements": [{"communicate": "b[k]@rank <<= a[k]@(rank + 1) % size where k in range(5)"}]}' > p.json
+  expect 0 explain p.json --ranks 3 && says "form       nothing" && says 'say `"direction": "pull"`'
+  expect 0 explain p.json --ranks 1 && says "form       local"
   expect 0 explain "$examples/circular-shift.json" --ranks 256 --json && holds "d['statements'][0]['messages'] == 256 and 'sampled_ranks' not in d"
   expect 0 explain "$examples/circular-shift.json" --ranks 1000 --json && holds "d['statements'][0]['messages'] == len(d['sampled_ranks']) < 1000"
 }
