@@ -55,8 +55,8 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
     if (varying_.back()) (varying_.back()->can_settle() ? can_settle_ : carries_hashes_) = true;
   }
   carries_hashes_ = carries_hashes_ && !can_settle_;
-  may_go_on_ = program_.schedule.phases.size() > 1 &&
-               std::ranges::all_of(varying_, [](const auto& varying) { return !varying; });
+  may_go_on_ = program_.schedule.phases.size() > 1 ||
+               std::ranges::any_of(varying_, [](const auto& varying) { return varying != nullptr; });
 }
 
 [[gnu::hot]] RunContext Runner::context() { return {program_.bound, memory_, program_.operators, *this}; }
@@ -389,13 +389,8 @@ void Runner::wait() {
   finish_run();
 }
 
-/// Whether the run has ended, which is always so unless it is only tested.
-[[gnu::hot]] bool Runner::finish_run() try {
-  stop_going_on();
-  if (is_broken_) [[unlikely]] {  // while another run was waited for
-    is_started_ = false;
-    std::rethrow_exception(std::exchange(failure_, nullptr));
-  }
+/// The phase that was begun and all others. Whether they have ended, which is always so unless the run is only tested.
+[[gnu::hot]] bool Runner::finish_phases() {
   const auto& phases = program_.schedule.phases;
   if (!phases.empty() && !finish(phases[phase_])) return false;
   while (phase_ + 1 < phases.size()) {
@@ -404,6 +399,17 @@ void Runner::wait() {
     begin(phases[++phase_]);
     if (!finish(phases[phase_])) return false;
   }
+  return true;
+}
+
+/// Whether the run has ended, which is always so unless it is only tested.
+[[gnu::hot]] bool Runner::finish_run() try {
+  stop_going_on();
+  if (is_broken_) [[unlikely]] {  // while another run was waited for
+    is_started_ = false;
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+  if (!finish_phases()) return false;
   if (!uniform_check_.is_comparing())
     for (const auto& varying : varying_)
       if (varying && !varying->differing().empty()) uniform_check_.begin(program_.bound, varying->differing());

@@ -11,8 +11,9 @@ namespace kplan {
 
 class Runner;
 
-/// An engine's runs that were started and are not waited for yet, and go on in several phases: while another run is
-/// waited for they are moved on, since its peers may be waiting for what they send next.
+/// An engine's runs that were started and are not waited for yet, and have more to send: in later phases, or where what
+/// comes to a varying statement decides it. While another run is waited for they are moved on, since its peers may be
+/// waiting for that.
 class StartedRuns {
  public:
   void add(Runner& run) { runs_.push_back(&run); }
@@ -77,6 +78,7 @@ class Runner final : private FaultNotes {
   void start(bool may_wait);
   void go_on();
   bool finish_run();
+  bool finish_phases();
   void begin(const std::vector<int>& phase);
   bool finish(const std::vector<int>& phase);
   void stop_going_on() {
@@ -84,7 +86,6 @@ class Runner final : private FaultNotes {
       started_runs_->remove(*this);
     goes_on_ = false;
   }
-  bool is_over(const std::vector<int>& phase);
   bool can_begin(const std::vector<int>& phase) const;
   void begin_statement(int number, StatementProgram& s);
   void begin_collective(int number, StatementProgram& s);

@@ -1,6 +1,6 @@
-// How it works: while a rank waits for one run, those that it has started before, and that have several phases, take
-// what has come and begin their next phases. A run that is tested goes the way of one that is waited for, and comes
-// back where that would wait. Nothing here waits: a phase begins when all that it sends has room.
+// How it works: a run that is tested goes the way of one that is waited for, and comes back where that would wait. So
+// do, while a rank waits for one run, those that it has started before and that have several phases, or patterns found
+// at the run. Nothing here waits: a phase begins when all that it sends has room.
 #include <algorithm>
 
 #include "engine/runtime/run.hpp"
@@ -11,18 +11,6 @@ using transport::Clock;
 
 void StartedRuns::move_all() {
   std::erase_if(runs_, [](Runner* run) { return !run->move_on(); });
-}
-
-/// Whether the statements have ended on this rank; takes what has come.
-bool Runner::is_over(const std::vector<int>& phase) {
-  bool out = true;
-  for (const int number : phase) {
-    StatementProgram& s = program_.statements[static_cast<std::size_t>(number)];
-    out = take_arrived(s) && out;
-    for (OutgoingMessage& m : s.outgoing)
-      out = out && (!m.ends_when_sent || m.next == 0 || m.channel->is_sent(m.next - 1));
-  }
-  return out && under_way_.empty() && lent_.empty();
 }
 
 /// Whether what they send has room.
@@ -56,13 +44,9 @@ bool Runner::test() try {
 }
 
 bool Runner::move_on() {
-  const auto& phases = program_.schedule.phases;
   try {
-    push();
-    while (phase_ + 1 < phases.size() && is_over(phases[phase_]) && can_begin(phases[phase_ + 1])) {
-      may_wait_ = true;
-      begin(phases[++phase_]);
-    }
+    is_tested_ = true;
+    (void)finish_phases();
     return true;
   } catch (...) {
     failure_ = std::current_exception();

@@ -96,3 +96,63 @@ TEST_CASE("a started plan of several phases may be dropped while another is wait
     tests::claim(y.is_right(engine.rank(), 2, 1), "it has come");
   });
 }
+
+namespace {
+
+/// What ranks ask each other for changes at every run, and so do the values that decide a settled pattern.
+constexpr const char* varying_plan = R"json({"kplan": 1, "name": "varying",
+  "parameters": {"shift": {"type": "i64", "time": "varying", "default": 0}},
+  "buffers": {"a": {"type": "i64", "shape": [8]}, "b": {"type": "i64", "shape": [8]}, "c": {"type": "i64", "shape": [8]},
+    "from": {"type": "i64", "shape": [8], "time": "varying"}},
+  "statements": [
+    {"communicate": "b[k]@rank <<= a[k]@from[k] where k in range(8)", "direction": "pull"},
+    {"communicate": "c[(k + shift) % 8]@(rank + shift) % size <<= b[k]@rank where k in range(8)"}]})json";
+
+struct Varying {
+  std::vector<std::int64_t> a = std::vector<std::int64_t>(8), b = a, c = a, from = a;
+  Executable x;
+
+  explicit Varying(Engine& engine) : x(engine.compile(Plan::parse(varying_plan, "varying"))) {
+    x.bind("a", a);
+    x.bind("b", b);
+    x.bind("c", c);
+    x.bind("from", from);
+  }
+  static std::int64_t source(std::int64_t rank, std::int64_t size, std::int64_t run, std::int64_t k) {
+    return (rank + run + k) % size;
+  }
+  static std::int64_t value(std::int64_t rank, std::int64_t run, std::int64_t k) { return 1000 * run + 10 * rank + k; }
+  void set(std::int64_t rank, std::int64_t size, std::int64_t run) {
+    for (std::int64_t k = 0; k < 8; ++k) {
+      a[static_cast<std::size_t>(k)] = value(rank, run, k);
+      from[static_cast<std::size_t>(k)] = source(rank, size, run, k);
+    }
+    x.set("shift", run % 3);
+  }
+  bool is_right(std::int64_t rank, std::int64_t size, std::int64_t run) const {
+    const std::int64_t shift = run % 3, sender = (rank + size * 3 - shift) % size;
+    for (std::int64_t k = 0; k < 8; ++k)
+      if (c[static_cast<std::size_t>((k + shift) % 8)] != value(source(sender, size, run, k), run, k)) return false;
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("ranks wait for plans with varying patterns in different orders") {
+  for (const int size : {2, 3, 5})
+    tests::on_ranks(size, [=](Engine& engine) {
+      Varying x(engine), y(engine);
+      const int rank = engine.rank();
+      for (int run = 0; run < 12; ++run) {
+        x.set(rank, size, run);
+        y.set(rank, size, run + 100);
+        const bool is_x_first = (rank + run / 4) % 2 == 0;
+        x.x.start();
+        y.x.start();
+        (is_x_first ? x : y).x.wait();
+        (is_x_first ? y : x).x.wait();
+        tests::claim(x.is_right(rank, size, run) && y.is_right(rank, size, run + 100), "both have come");
+      }
+    });
+}
