@@ -155,9 +155,14 @@ std::vector<Fact> uniform_facts(const BoundPlan& bound, const std::string& plan_
           {fmt::format("uniform parameter `{}`", plan.parameters[k].name), to_text(bound.state.parameters[k])});
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
     if (!plan.buffers[b].is_uniform || !bound.state.contents[b]) continue;
-    const std::size_t bytes = static_cast<std::size_t>(bound.state.layouts[b].extent) * plan.buffers[b].type.size_bytes;
+    const std::size_t size = plan.buffers[b].type.size_bytes;
+    std::uint64_t hash = 0;
+    each_run(bound.state.layouts[b], [&](std::int64_t first, std::int64_t count) {
+      const auto begin = static_cast<std::size_t>(first) * size, bytes = static_cast<std::size_t>(count) * size;
+      hash = mixed(hash, hash64({bound.state.contents[b] + begin, bytes}));
+    });
     out.push_back({fmt::format("uniform buffer `{}`", plan.buffers[b].name),
-                   fmt::format("contents with the hash {:016x}", hash64({bound.state.contents[b], bytes}))});
+                   fmt::format("contents with the hash {:016x}", hash)});
   }
   return out;
 }

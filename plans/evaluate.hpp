@@ -23,6 +23,16 @@ struct Layout {
   std::int64_t extent = 0;         ///< elements from the first to the last in memory, inclusive; 0 when empty
 };
 
+/// Calls f(first, count) for runs of elements that follow each other in memory; what lies between is the program's.
+template <class F>
+void each_run(const Layout& layout, const F& f, std::size_t dimension = 0, std::int64_t first = 0) {
+  if (layout.extent == layout.element_count) return f(0, layout.extent);
+  if (dimension == layout.shape.size()) return f(first, 1);
+  const std::int64_t length = layout.shape[dimension], stride = layout.strides[dimension];
+  if (dimension + 1 == layout.shape.size() && stride == 1) return f(first, length);
+  for (std::int64_t k = 0; k < length; ++k) each_run(layout, f, dimension + 1, first + k * stride);
+}
+
 /// One rank as expressions see it. `rank` and `size` are those of the statement's group.
 struct RankState {
   std::int64_t rank = 0, size = 1;

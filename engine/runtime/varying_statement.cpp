@@ -57,15 +57,17 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
   }
   for (const int b : uniform_buffers_) {
     const auto n = static_cast<std::size_t>(b);
-    const std::byte* at = bound.state.contents[n];
-    if (!at) continue;
-    const std::size_t bytes =
-        static_cast<std::size_t>(bound.state.layouts[n].extent) * bound.model->buffers[n].type.size_bytes;
-    for (std::size_t k = 0; k < bytes; k += 8) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, at + k, std::min<std::size_t>(8, bytes - k));
-      out = mixed(out, word);
-    }
+    if (!bound.state.contents[n]) continue;
+    const std::size_t size = bound.model->buffers[n].type.size_bytes;
+    each_run(bound.state.layouts[n], [&](std::int64_t first, std::int64_t count) {
+      const std::byte* const at = bound.state.contents[n] + static_cast<std::size_t>(first) * size;
+      const std::size_t bytes = static_cast<std::size_t>(count) * size;
+      for (std::size_t k = 0; k < bytes; k += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, at + k, std::min<std::size_t>(8, bytes - k));
+        out = mixed(out, word);
+      }
+    });
   }
   return out;
 }

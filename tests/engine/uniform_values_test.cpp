@@ -97,3 +97,33 @@ TEST_CASE("a uniform parameter that only values use is compared where it is set"
       claim(has_failed == (engine.rank() <= 2), "who differs is told, and nobody else");
     });
 }
+
+TEST_CASE("what lies between the elements of a uniform buffer is not compared") {
+  for (const bool is_fixed : {true, false}) {
+    const Plan plan = Plan::parse(
+        R"({"kplan": 1, "name": "p", "buffers": {"a": {"type": "i64", "shape": [8]}, "b": {"type": "i64", "shape": [8]},
+    "u": {"type": "i32", "shape": [2, 2], "strides": [4, 1], "scope": "uniform", "time": ")" +
+        std::string(is_fixed ? "fixed" : "varying") +
+        R"("}}, "statements": [{"communicate": "a[k]@(rank + 1) % size <<= b[k]@rank where i in range(2), k in u[i, :]"}]})");
+    on_ranks(3, [&](Engine& engine) {
+      const int rank = engine.rank();
+      std::vector<std::int64_t> a(8, -1), b(8, rank);
+      std::vector<std::int32_t> u{5, 0, 10 + rank, 20 + rank, 7, 2};
+      Values values;
+      if (is_fixed) values.emplace_back("u", u);
+      Executable e = engine.compile(plan, values);
+      e.bind("a", a);
+      e.bind("b", b);
+      if (!is_fixed) e.bind("u", u);
+      e.run();
+      const std::int64_t left = (rank + 2) % 3;
+      claim(a == std::vector<std::int64_t>{left, -1, left, -1, -1, left, -1, left}, "elements have come");
+      u[5] += rank == 1 ? 1 : 0;
+      if (is_fixed) values = {{"u", u}};
+      const std::string message = error_of([&] { is_fixed ? void(engine.compile(plan, values)) : e.run(); });
+      // At a run, by those that letters go between.
+      const bool is_told = is_fixed || left == 1 || rank == 1;
+      claim((message.find("[KP-A002]") != std::string::npos) == is_told, "elements are compared");
+    });
+  }
+}
