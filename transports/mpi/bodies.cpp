@@ -65,51 +65,36 @@ void Bodies::place(int from, std::span<const std::span<std::byte>> regions) {
   body.regions = regions;
 }
 
-/// Whether it is there, or arriving.
-bool Bodies::match(Incoming& body) {
-  if (body.is_matched) return true;
-  int is_there = 0;
-  MPI_Message matched = MPI_MESSAGE_NULL;
-  MPI_Status status;
-  check(MPI_Improbe(body.from, tag_, world_->comm(), &is_there, &matched, &status), "MPI_Improbe");
-  if (is_there != 0) receive(body, &matched, status);
-  else world_->note_driven();
-  return is_there != 0;
-}
-
 void Bodies::take_early() {
-  for (;;) {
-    int is_there = 0;
-    MPI_Message matched = MPI_MESSAGE_NULL;
-    MPI_Status status;
-    check(MPI_Improbe(MPI_ANY_SOURCE, tag_, world_->comm(), &is_there, &matched, &status), "MPI_Improbe");
-    if (is_there == 0) return world_->note_driven();
-    const auto placed = std::ranges::find_if(
-        incoming_, [&](const Incoming& b) { return b.from == status.MPI_SOURCE && !b.is_matched; });
+  while (std::optional<MatchedMessage> message = match_message(*world_, MPI_ANY_SOURCE, tag_)) {
+    const auto placed =
+        std::ranges::find_if(incoming_, [&](const Incoming& b) { return b.from == message->from && !b.is_matched; });
     Incoming& body = placed == incoming_.end() ? incoming_.emplace_back() : *placed;
-    body.from = status.MPI_SOURCE;
-    receive(body, &matched, status);
+    body.from = message->from;
+    receive(body, *message);
   }
 }
 
-void Bodies::receive(Incoming& body, MPI_Message* matched, const MPI_Status& status) {
-  MPI_Count count = 0;
-  check(MPI_Get_elements_x(&status, MPI_BYTE, &count), "MPI_Get_elements_x");
-  const auto bytes = static_cast<std::size_t>(count);
-  const auto begin = [&](void* memory, int n, MPI_Datatype type) {
-    check(MPI_Imrecv(memory, n, type, matched, &body.request), "MPI_Imrecv");
-    body.is_matched = true;
-  };
-  if (body.is_placed && bytes_of(body.regions) == bytes)
-    return as_message(body.regions, world_->limits().max_count, begin);
-  body.kept = pool_.take(bytes);
-  const MessageType message(bytes, world_->limits().max_count);
-  begin(body.kept->data(), message.count(), message.type());
+void Bodies::receive(Incoming& body, MatchedMessage& message) {
+  const int max_count = world_->limits().max_count;
+  if (body.is_placed && bytes_of(body.regions) == message.bytes) {
+    as_message(body.regions, max_count,
+               [&](void* memory, int count, MPI_Datatype type) { message.receive(memory, count, type, &body.request); });
+  } else {
+    body.kept = pool_.take(message.bytes);
+    message.receive(body.kept->data(), max_count, &body.request);
+  }
+  body.is_matched = true;
 }
 
 /// Whether it is in its place.
 bool Bodies::has_come(Incoming& body) {
-  if (!match(body) || !is_complete(*world_, &body.request)) return false;
+  if (!body.is_matched) {
+    std::optional<MatchedMessage> message = match_message(*world_, body.from, tag_);
+    if (!message) return false;
+    receive(body, *message);
+  }
+  if (!is_complete(*world_, &body.request)) return false;
   if (!body.kept) return true;
   const std::byte* from = body.kept->data();
   if (!body.regions.empty() && bytes_of(body.regions) != body.kept->bytes)

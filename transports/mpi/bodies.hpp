@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "transports/letter.hpp"
+#include "transports/mpi/matched_message.hpp"
 #include "transports/mpi/world.hpp"
 
 namespace kplan::transport::mpi_backend {
@@ -40,8 +41,7 @@ class Bodies {
     int to = 0;
     MPI_Request request = MPI_REQUEST_NULL;
   };
-  bool match(Incoming& body);
-  void receive(Incoming& body, MPI_Message* matched, const MPI_Status& status);
+  void receive(Incoming& body, MatchedMessage& message);
   bool has_come(Incoming& body);
 
   World* world_;

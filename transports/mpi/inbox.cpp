@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "transports/mpi/message_type.hpp"
+#include "transports/mpi/matched_message.hpp"
 
 namespace kplan::transport::mpi_backend {
 
@@ -69,29 +69,17 @@ bool Inbox::match_expected(int source, int tag) {
 
 /// Takes what is there, as all of a letter or behind its first bytes.
 bool Inbox::match_after(const Source* first, int source, int tag) {
-  int is_there = 0;
-  MPI_Message matched = MPI_MESSAGE_NULL;
-  MPI_Status status;
-  check(MPI_Improbe(source, tag, world_->comm(), &is_there, &matched, &status), "MPI_Improbe");
-  if (is_there == 0) {
-    world_->note_driven();
-    return false;
-  }
-  MPI_Count rest = 0;
-  check(MPI_Get_elements_x(&status, MPI_BYTE, &rest), "MPI_Get_elements_x");
-  const auto rest_bytes = static_cast<std::size_t>(rest);
+  std::optional<MatchedMessage> rest = match_message(*world_, source, tag);
+  if (!rest) return false;
   const std::size_t bytes_before = first ? first_message_.unasked : 0;
-  LetterPtr letter = pool_.take(bytes_before + rest_bytes);
-  letter->from = status.MPI_SOURCE;
+  LetterPtr letter = pool_.take(bytes_before + rest->bytes);
+  letter->from = rest->from;
   if (first) std::memcpy(letter->data(), first->memory.slot(0), bytes_before);
   const ReceivedLetter view = letter->view();
   incoming_.push_back({std::move(letter), view});
   arriving_.push_back(incoming_.size() - 1);
   Incoming& incoming = incoming_.back();
-  const MessageType message(rest_bytes, world_->limits().max_count);
-  check(
-      MPI_Imrecv(incoming.letter->data() + bytes_before, message.count(), message.type(), &matched, &incoming.request),
-      "MPI_Imrecv");
+  rest->receive(incoming.letter->data() + bytes_before, world_->limits().max_count, &incoming.request);
   return true;
 }
 
