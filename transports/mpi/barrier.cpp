@@ -5,15 +5,6 @@
 #include <cassert>
 
 namespace kplan::transport::mpi_backend {
-namespace {
-
-bool is_done(MPI_Request* request) {
-  int is_so = 0;
-  check(MPI_Test(request, &is_so, MPI_STATUS_IGNORE), "MPI_Test");
-  return is_so != 0;
-}
-
-}  // namespace
 
 Barrier::Barrier(World& world, int tag)
     : world_(&world),
@@ -32,7 +23,7 @@ void Barrier::send() {
 bool Barrier::try_enter() {
   assert(round_ == rounds());
   for (MPI_Request& request : sends_) {
-    if (!is_done(&request)) return false;
+    if (!is_complete(*world_, &request)) return false;
   }
   for (int round = 0; round < rounds(); ++round) {
     check(MPI_Irecv(nullptr, 0, MPI_BYTE, ring_.sender(round), tag_, world_->comm(),
@@ -45,7 +36,7 @@ bool Barrier::try_enter() {
 }
 
 bool Barrier::is_passed() {
-  while (round_ < rounds() && is_done(&receives_[static_cast<std::size_t>(round_)])) {
+  while (round_ < rounds() && is_complete(*world_, &receives_[static_cast<std::size_t>(round_)])) {
     if (++round_ < rounds()) send();
   }
   return round_ == rounds();
@@ -60,10 +51,10 @@ std::vector<MPI_Request> Barrier::close() {
   for (MPI_Request& request : receives_) {
     if (request == MPI_REQUEST_NULL) continue;
     check(MPI_Cancel(&request), "MPI_Cancel");
-    if (!is_done(&request)) unfinished.push_back(request);
+    if (!is_complete(*world_, &request)) unfinished.push_back(request);
   }
   for (MPI_Request& request : sends_) {
-    if (!is_done(&request)) unfinished.push_back(request);
+    if (!is_complete(*world_, &request)) unfinished.push_back(request);
   }
   return unfinished;
 }

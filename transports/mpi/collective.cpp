@@ -181,17 +181,13 @@ void MpiCollective::start() {
 }
 
 bool MpiCollective::is_complete() {
-  if (!is_active_) return true;
-  int is_done = 0;
-  check(MPI_Test(&request_, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
-  if (is_done == 0) world_->note_driven();
-  is_active_ = is_done == 0;
+  is_active_ = is_active_ && !mpi_backend::is_complete(*world_, &request_);
   return !is_active_;
 }
 
 void MpiCollective::close() {
   if (!is_complete()) world_->adopt({std::exchange(request_, MPI_REQUEST_NULL)}, std::move(memory_));
-  if (request_ != MPI_REQUEST_NULL) check(MPI_Request_free(&request_), "MPI_Request_free");
+  free_request(&request_);
 }
 
 }  // namespace

@@ -47,13 +47,9 @@ void Inbox::expect(int source, int tag) {
 bool Inbox::match_expected(int source, int tag) {
   Source& s = sources_[source];
   if (s.is_under_way) {
-    int has_come = 0, count = 0;
+    int count = 0;
     MPI_Status status;
-    check(MPI_Test(&s.request, &has_come, &status), "MPI_Test");
-    if (has_come == 0) {
-      world_->note_driven();
-      return false;
-    }
+    if (!is_complete(*world_, &s.request, &status)) return false;
     s.is_under_way = false;
     check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
     const auto bytes = static_cast<std::size_t>(count);
@@ -85,10 +81,9 @@ bool Inbox::match_after(const Source* first, int source, int tag) {
 
 void Inbox::finish() {
   std::erase_if(arriving_, [this](std::size_t place) {
-    int is_done = 0;
-    check(MPI_Test(&incoming_[place].request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
-    if (is_done != 0) received_.push_back(incoming_[place].view);
-    return is_done != 0;
+    if (!is_complete(*world_, &incoming_[place].request)) return false;
+    received_.push_back(incoming_[place].view);
+    return true;
   });
 }
 

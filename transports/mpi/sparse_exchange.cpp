@@ -139,11 +139,8 @@ void MpiMail::name_awaited(std::vector<int>& ranks) const {
 void MpiMail::close() {
   if (is_in_exchange_) world_->taint();  // letters may be left, or come later
   std::vector<MPI_Request> unfinished = barrier_.close();
-  for (MPI_Request& request : sends_) {
-    int is_done = 0;
-    check(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
-    if (is_done == 0) unfinished.push_back(request);
-  }
+  for (MPI_Request& request : sends_)
+    if (!is_complete(*world_, &request)) unfinished.push_back(request);
   if (!unfinished.empty()) world_->adopt(std::move(unfinished), memory_);
   inbox_.close();
   bodies_.close();

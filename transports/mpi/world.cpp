@@ -94,9 +94,7 @@ void World::settle(Clock::time_point deadline) {
       const int count = static_cast<int>(orphan.requests.size());
       check(MPI_Testall(count, orphan.requests.data(), &is_done, MPI_STATUSES_IGNORE), "MPI_Testall");
       if (is_done == 0) return false;
-      for (MPI_Request& request : orphan.requests) {
-        if (request != MPI_REQUEST_NULL) check(MPI_Request_free(&request), "MPI_Request_free");
-      }
+      for (MPI_Request& request : orphan.requests) free_request(&request);
       return true;
     });
     if (orphans_.empty() || Clock::now() >= deadline) return;

@@ -106,9 +106,9 @@ class World {
 inline void leak(std::shared_ptr<const void> memory) { (void)new auto(std::move(memory)); }
 
 /// Whether the request has ended. Drives MPI if not.
-inline bool is_complete(World& world, MPI_Request* request) {
+inline bool is_complete(World& world, MPI_Request* request, MPI_Status* status = MPI_STATUS_IGNORE) {
   int is_done = 0;
-  check(MPI_Test(request, &is_done, MPI_STATUS_IGNORE), "MPI_Test");
+  check(MPI_Test(request, &is_done, status), "MPI_Test");
   if (is_done == 0) world.note_driven();
   return is_done != 0;
 }
