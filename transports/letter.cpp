@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 namespace kplan::transport {
@@ -40,6 +41,13 @@ LetterPtr LetterPool::take(std::size_t bytes) {
   LetterPtr letter = free_[static_cast<std::size_t>(std::countr_zero(capacity))].pop();
   if (!letter) letter = std::make_unique<Letter>(capacity);
   letter->bytes = bytes;
+  return letter;
+}
+
+LetterPtr LetterPool::copy(std::span<const std::byte> bytes, int from) {
+  LetterPtr letter = take(bytes.size());
+  if (!bytes.empty()) std::memcpy(letter->data(), bytes.data(), bytes.size());
+  letter->from = from;
   return letter;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "kplan/transport.hpp"
@@ -52,6 +53,7 @@ class LetterPool {
  public:
   /// A letter of `bytes` bytes, aligned to 64. Errors: std::bad_alloc.
   LetterPtr take(std::size_t bytes);
+  LetterPtr copy(std::span<const std::byte> bytes, int from = 0);
   void give(LetterPtr letter) noexcept;
   void clear() noexcept;
 

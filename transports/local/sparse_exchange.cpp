@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 
 #include "transports/codes.hpp"
 
@@ -99,9 +98,7 @@ void LocalExchange::post(std::span<const OutgoingLetter> letters, bool is_expect
   LetterList copies;
   for (const OutgoingLetter& outgoing : letters) {
     assert(outgoing.to >= 0 && static_cast<std::size_t>(outgoing.to) < board_->places.size());
-    LetterPtr letter = pool_.take(outgoing.bytes.size());
-    if (!outgoing.bytes.empty()) std::memcpy(letter->data(), outgoing.bytes.data(), outgoing.bytes.size());
-    letter->from = rank_;
+    LetterPtr letter = pool_.copy(outgoing.bytes, rank_);
     letter->is_expected = is_expected;
     letter->number = number;
     copies.push(std::move(letter));

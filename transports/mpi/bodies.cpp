@@ -78,8 +78,9 @@ void Bodies::take_early() {
 void Bodies::receive(Incoming& body, MatchedMessage& message) {
   const int max_count = world_->limits().max_count;
   if (body.is_placed && bytes_of(body.regions) == message.bytes) {
-    as_message(body.regions, max_count,
-               [&](void* memory, int count, MPI_Datatype type) { message.receive(memory, count, type, &body.request); });
+    as_message(body.regions, max_count, [&](void* memory, int count, MPI_Datatype type) {
+      message.receive(memory, count, type, &body.request);
+    });
   } else {
     body.kept = pool_.take(message.bytes);
     message.receive(body.kept->data(), max_count, &body.request);

@@ -22,9 +22,7 @@ void Inbox::clear() {
 }
 
 void Inbox::take_own(std::span<const std::byte> bytes) {
-  LetterPtr letter = pool_.take(bytes.size());
-  if (!bytes.empty()) std::memcpy(letter->data(), bytes.data(), bytes.size());
-  letter->from = world_->rank();
+  LetterPtr letter = pool_.copy(bytes, world_->rank());
   const ReceivedLetter view = letter->view();
   received_.push_back(view);
   incoming_.push_back({std::move(letter), view});

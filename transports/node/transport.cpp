@@ -19,7 +19,7 @@
 #include "transports/node/ring_store.hpp"
 #include "transports/node/segments_of_all.hpp"
 #include "transports/pause.hpp"
-#include "transports/shared/exchange.hpp"
+#include "transports/shared/lent_pipes.hpp"
 #include "transports/shared/ring.hpp"
 
 namespace kplan::transport::node_path {
@@ -282,10 +282,7 @@ Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
   Pipes pipes{std::vector<PipeMemory>(ranks),
               std::vector<PipeMemory>(ranks),
               std::vector<std::shared_ptr<Distance>>(ranks),
-              chunk_bytes,
-              piece_bytes,
-              neighbours_->share_cores(),
-              non_temporal_bytes_};
+              {chunk_bytes, piece_bytes, neighbours_->share_cores(), non_temporal_bytes_}};
   const auto own = static_cast<std::size_t>(rank());
   for (std::size_t p = 0; p < ranks; ++p) {
     if (p == own) continue;

@@ -4,7 +4,6 @@
 #include "transports/ofi/sparse_exchange.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace kplan::transport::ofi_backend {
@@ -76,9 +75,7 @@ void OfiMail::send(const OutgoingLetter& letter, LetterKind kind) {
 }
 
 void OfiMail::keep(std::span<const std::byte> bytes) {
-  LetterPtr letter = world_->mailboxes().pool().take(bytes.size());
-  if (!bytes.empty()) std::memcpy(letter->data(), bytes.data(), bytes.size());
-  letter->from = rank();
+  LetterPtr letter = world_->mailboxes().pool().copy(bytes, rank());
   letter->is_arriving = false;
   received_.push_back(letter->view());
   letters_.push_back(std::move(letter));
