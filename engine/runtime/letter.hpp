@@ -11,7 +11,7 @@
 namespace kplan {
 
 enum class LetterKind : std::uint64_t {
-  pattern,        ///< of the general way: a PatternHeader, perhaps a notice, perhaps the message
+  pattern,        ///< pattern_letter.hpp
   failure,        ///< what has failed at the sender
   rows,           ///< row_letters.hpp
   rows_and_body,  ///< the same, whose values are its body where they may be
@@ -28,14 +28,7 @@ inline bool asks(const LetterHead& head) { return head.kind == LetterKind::patte
 
 constexpr std::size_t letter_alignment_bytes = 16;  ///< of what follows the head and of messages in letters
 
-struct PatternHeader {
-  LetterHead head;
-  std::uint64_t notice_bytes = 0;
-  std::uint64_t digest = 0;
-  std::int64_t element_count = 0;
-  std::uint64_t payload_offset_bytes = 0;  ///< 0: no message
-};
-static_assert(sizeof(LetterHead) % letter_alignment_bytes == 0 && sizeof(PatternHeader) % letter_alignment_bytes == 0);
+static_assert(sizeof(LetterHead) % letter_alignment_bytes == 0);
 
 inline std::size_t aligned_in_letter(std::size_t bytes) {
   return (bytes + letter_alignment_bytes - 1) / letter_alignment_bytes * letter_alignment_bytes;
@@ -43,12 +36,8 @@ inline std::size_t aligned_in_letter(std::size_t bytes) {
 
 [[noreturn]] void fail_damaged_letter();
 
-/// Throw TransportError (KP-T012) where the letter is too short or of no kind.
+/// Throws TransportError (KP-T012) where the letter is too short or of no kind.
 LetterHead head_of(std::span<const std::byte> letter);
-PatternHeader pattern_header_of(std::span<const std::byte> letter);
-
-/// Makes the letter long enough.
-void set_header(Unfilled<std::byte>& letter, const PatternHeader& header);
 /// Of any letter that has a head.
 void set_uniform_hash(Unfilled<std::byte>& letter, std::uint64_t hash);
 

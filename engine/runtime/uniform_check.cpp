@@ -6,8 +6,39 @@
 #include <cstring>
 
 #include "engine/analysis/knowledge.hpp"
+#include "engine/schedule/schedule.hpp"
 
 namespace kplan {
+
+UniformHash::UniformHash(const PlanModel& plan, const Statement& s) : parameters_(uniform_varying_parameters(plan)) {
+  for (const int b : touched_by(plan, s).reads) {
+    const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
+    if (buffer.is_uniform && buffer.is_varying) buffers_.push_back(b);
+  }
+}
+
+[[gnu::hot]] std::uint64_t UniformHash::of(const BoundPlan& bound) const {
+  std::uint64_t out = 0;
+  for (const int p : parameters_) {
+    const ScalarValue& value = bound.state.parameters[static_cast<std::size_t>(p)];
+    out = mixed(mixed(out, value.bits[0]), value.bits[1]);
+  }
+  for (const int b : buffers_) {
+    const auto n = static_cast<std::size_t>(b);
+    if (!bound.state.contents[n]) continue;
+    const std::size_t size = bound.model->buffers[n].type.size_bytes;
+    each_run(bound.state.layouts[n], [&](std::int64_t first, std::int64_t count) {
+      const std::byte* const at = bound.state.contents[n] + static_cast<std::size_t>(first) * size;
+      const std::size_t bytes = static_cast<std::size_t>(count) * size;
+      for (std::size_t k = 0; k < bytes; k += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, at + k, std::min<std::size_t>(8, bytes - k));
+        out = mixed(out, word);
+      }
+    });
+  }
+  return out;
+}
 
 UniformCheck::UniformCheck(const PlanModel& plan, transport::Transport& transport,
                            transport::Clock::time_point deadline)

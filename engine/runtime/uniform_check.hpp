@@ -14,6 +14,18 @@
 
 namespace kplan {
 
+/// Hashes those of the varying values that must be the same on all ranks which one statement's letters vouch for: all
+/// parameters, and the contents that decide its pattern.
+class UniformHash {
+ public:
+  UniformHash(const PlanModel& plan, const Statement& s);
+  /// Cost: that of reading the contents.
+  std::uint64_t of(const BoundPlan& bound) const;
+
+ private:
+  std::vector<int> parameters_, buffers_;
+};
+
 class UniformCheck {
  public:
   /// Collective. Does nothing for plans without uniform varying parameters.

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "engine/runtime/known_patterns.hpp"
-#include "engine/runtime/letter.hpp"
+#include "engine/runtime/pattern_letter.hpp"
 #include "engine/runtime/row_statement.hpp"
+#include "engine/runtime/sent_letters.hpp"
+#include "engine/runtime/uniform_check.hpp"
 #include "kplan/transport.hpp"
 
 namespace kplan {
@@ -31,6 +33,12 @@ struct RunContext {
   const std::vector<BoundMemory>& memory;
   const NativeOperators& operators;
   FaultNotes& notes;
+
+  /// Makes a statement's kernel calls on a message; `are_values`: what they evaluate.
+  void call(std::span<ReadyCall> calls, std::byte* message, std::size_t statement, bool are_values) const {
+    for (ReadyCall& call : calls)
+      if (call(memory, message) != 0) notes.note_zero_divisor(static_cast<int>(statement), call, are_values);
+  }
 };
 
 class VaryingStatement {
@@ -60,15 +68,14 @@ class VaryingStatement {
   const std::exception_ptr& failure() const { return failure_; }
 
  private:
-  using Letter = Unfilled<std::byte>;
   enum class Stage { asking, filling, moving, settling, done };
-  struct Arrived;
 
-  std::uint64_t hash_of_uniform(const BoundPlan& bound) const;
+  std::vector<int> others() const;
   Reuse reuse() const { return now_ == &found_ ? Reuse::kernels : Reuse::program; }
   void begin_draft(const RunContext& context);
   void send_first(const RunContext& context);
   void take_first(const RunContext& context);
+  void take_letter(const RunContext& context, const transport::ReceivedLetter& letter);
   void take_rows(const RunContext& context);
   void place_bodies(const RunContext& context);
   void finish_told(const RunContext& context, std::vector<Notice> told);
@@ -78,26 +85,22 @@ class VaryingStatement {
   void answer_rows(const RunContext& context);
   void take_replies(const RunContext& context);
   StatementProgram& make_sending(const RunContext& context);
-  std::byte* room(transport::SparseExchange& exchange, std::size_t k, int to, std::size_t bytes);
   void send_known(const RunContext& context);
   void pack(const RunContext& context);
-  void gather_letters();
   void begin_first();
   void begin_settled();
   void begin_settling();
-  void send_heads();
   void compare_hashes();
   void compare_ends() const;
   void order_arrived();
-  const Arrived* arrived_from(std::int64_t peer) const;
+  const ArrivedPattern* arrived_from(std::int64_t peer) const;
   void note(const std::exception_ptr& failure) {
     if (!failure_) failure_ = failure;
   }
   bool is_pull_told() const { return is_told_ && statement_.is_pull; }
 
   const Statement& statement_;
-  std::vector<int> uniform_buffers_;  ///< varying ones that decide the pattern
-  std::vector<int> uniform_parameters_;
+  UniformHash uniform_;
   std::size_t number_;
   int rank_, size_;  ///< in the world
   Knowledge knowledge_;
@@ -106,14 +109,7 @@ class VaryingStatement {
   std::unique_ptr<transport::SparseExchange> second_;  ///< of values that were asked for, or to settle patterns
   std::vector<int> told_;  ///< all other ranks, where each is told in every exchange; empty where receivers find out
   std::shared_ptr<RowStatement> rows_;  ///< null where the statement goes the general way
-  /// What letters lie in. The exchanges keep it as long as they may be read.
-  struct Sent {
-    std::map<std::int64_t, Letter> letters;
-    std::vector<Letter> memories;        ///< of others, where the exchange has no room for them
-    LetterHead head;                     ///< what those get that get nothing else
-    std::shared_ptr<RowStatement> rows;  ///< in whose memory others lie
-  };
-  std::shared_ptr<Sent> sent_ = std::make_shared<Sent>();
+  SentLetters letters_;
 
   KnownPatterns known_;
   bool can_settle_;     ///< patterns of known_; not among few ranks
@@ -126,20 +122,11 @@ class VaryingStatement {
   bool is_known_ = false;  ///< from an earlier run
   KnownPatterns::Standing standing_ = KnownPatterns::Standing::is_new;
   std::vector<int> sources_;
-  std::vector<transport::OutgoingLetter> outgoing_;
-  /// What has come for this rank.
-  struct Arrived {
-    std::int64_t from = 0;  ///< number in the group
-    std::optional<Notice> notice;
-    std::span<const std::byte> payload;
-    std::int64_t element_count = 0;
-    std::uint64_t digest = 0;
-  };
-  std::vector<Arrived> arrived_;          ///< by ascending sender
+  std::vector<ArrivedPattern> arrived_;   ///< by ascending sender
   std::vector<RowStatement::Came> came_;  ///< letters of rows
   bool is_by_rows_ = false;               ///< what has come is applied row by row
   std::vector<int> asked_;                ///< world ranks that have been asked for values
-  Letter own_answer_;                     ///< to rows that this rank has asked itself for
+  Unfilled<std::byte> own_answer_;        ///< to rows that this rank has asked itself for
   std::vector<RowStatement::Came> answers_;
   std::uint64_t uniform_hash_ = 0;
   std::span<const int> compared_;

@@ -1,0 +1,54 @@
+#pragma once
+// The letters that a varying statement sends in one exchange after the other, and the memory that they lie in: the
+// exchange's own where it has room.
+
+#include <exception>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/runtime/letter.hpp"
+#include "kplan/transport.hpp"
+
+namespace kplan {
+
+class SentLetters {
+ public:
+  using Letter = Unfilled<std::byte>;
+
+  /// `others`: keeps memory that letters lie in which others add to the list.
+  explicit SentLetters(std::shared_ptr<const void> others) { memory_->others = std::move(others); }
+
+  /// For exchanges to keep as long as letters may be read.
+  std::shared_ptr<const void> memory() const { return memory_; }
+  /// What the next exchange sends.
+  std::vector<transport::OutgoingLetter>& list() { return list_; }
+
+  /// The letters of the last exchange have been read, those of the next one follow.
+  void clear();
+  /// Adds a letter of so many bytes, to be written where this says.
+  std::byte* add(transport::SparseExchange& exchange, int to, std::size_t bytes);
+  /// A letter that grows, empty at first, until add_grown() adds them all.
+  Letter& grown(std::int64_t to) { return memory_->grown[to]; }
+  void add_grown(std::uint64_t uniform_hash);
+  /// Sends nothing but the failure, and to these.
+  void tell_failure(const std::exception_ptr& failure, std::span<const int> to);
+  /// Adds a letter of nothing but a head, or of nothing at all, to those of these ranks that have no letter.
+  void add_heads(std::span<const int> to, std::uint64_t uniform_hash);
+  void add_empty(std::span<const int> to) { add_where_missing(to, {}); }
+
+ private:
+  void add_where_missing(std::span<const int> to, std::span<const std::byte> letter);
+
+  struct Memory {
+    std::map<std::int64_t, Letter> grown;
+    std::vector<Letter> added;  ///< by their place in the list, where the exchange has no room for them
+    LetterHead head;
+    std::shared_ptr<const void> others;
+  };
+  std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
+  std::vector<transport::OutgoingLetter> list_;
+};
+
+}  // namespace kplan
