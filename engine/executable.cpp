@@ -85,12 +85,12 @@ void Executable::State::find_touched() {
     }
     for (const auto* messages : {&s.sends, &s.local_send})
       for (const Message& m : *messages)
-        for (const Transfer& t : m.transfers)
-          for (const Expr* e : s.values[static_cast<std::size_t>(t.reduction)].elements) touched.insert(e->id);
+        for (const MessagePart& part : m.parts)
+          for (const Expr* e : s.values[static_cast<std::size_t>(part.reduction)].elements) touched.insert(e->id);
     for (const auto* messages : {&s.receives, &s.local_receive})
       for (const Message& m : *messages)
-        for (const Transfer& t : m.transfers)
-          written.insert(statement.reductions[static_cast<std::size_t>(t.reduction)].place->id);
+        for (const MessagePart& part : m.parts)
+          written.insert(statement.reductions[static_cast<std::size_t>(part.reduction)].place->id);
   }
   touched.insert(written.begin(), written.end());
 }

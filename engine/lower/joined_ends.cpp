@@ -1,4 +1,4 @@
-// How it works: transfers that pair up, and differ at most in how their nests are cut, are cut alike. Otherwise the
+// How it works: parts that pair up, and differ at most in how their nests are cut, are cut alike. Otherwise the
 // elements of a reduction are listed at both ends, brought together by where they lie in the message, and compressed
 // again.
 #include "engine/lower/joined_ends.hpp"
@@ -21,25 +21,26 @@ bool match_nests(Piece& a, Piece& b) {
   if (a.counts == b.counts) return true;
   std::vector<AffineReference> nests;  // by track
   for (const Piece* p : {&a, &b})
-    for (const Track& t : p->tracks) {
+    for (const Track& track : p->tracks) {
       nests.emplace_back();
-      for (std::size_t d = 0; d < p->counts.size(); ++d) nests.back().slices.push_back({p->counts[d], t.strides[d]});
+      for (std::size_t d = 0; d < p->counts.size(); ++d)
+        nests.back().slices.push_back({p->counts[d], track.strides[d]});
     }
   const auto counts = refine_slices(nests);
   if (!counts || counts->size() > most_piece_dimensions || a.block_elements() == 0) return false;
   auto nest = nests.begin();
   for (Piece* p : {&a, &b}) {
     p->counts = *counts;
-    for (Track& t : p->tracks) {
-      t.strides.clear();
-      for (const SliceDimension& d : nest->slices) t.strides.push_back(d.stride);
+    for (Track& track : p->tracks) {
+      track.strides.clear();
+      for (const SliceDimension& d : nest->slices) track.strides.push_back(d.stride);
       ++nest;
     }
   }
   return true;
 }
 
-bool match_pairwise(std::vector<Transfer>& from, std::vector<Transfer>& to) {
+bool match_pairwise(std::vector<MessagePart>& from, std::vector<MessagePart>& to) {
   if (from.size() != to.size()) return false;
   for (std::size_t k = 0; k < from.size(); ++k) {
     Piece &x = from[k].piece, &y = to[k].piece;
@@ -56,29 +57,29 @@ void list_track(const Piece& piece, const Track& track, Words& positions) {
   });
 }
 
-/// The transfers of one reduction as one, in the order of `to`, from lists of its elements.
-std::optional<std::pair<Transfer, Transfer>> listed(std::span<const Transfer> from, std::span<const Transfer> to,
-                                                    std::int64_t element_bytes) {
+/// The parts of one reduction as one, in the order of `to`, from lists of its elements.
+std::optional<std::pair<MessagePart, MessagePart>> listed(std::span<const MessagePart> from,
+                                                          std::span<const MessagePart> to, std::int64_t element_bytes) {
   std::int64_t sent = 0, received = 0;
-  for (const Transfer& t : from) sent += t.piece.element_count();
-  for (const Transfer& t : to) received += t.piece.element_count();
+  for (const MessagePart& part : from) sent += part.piece.element_count();
+  for (const MessagePart& part : to) received += part.piece.element_count();
   if (sent != received || sent == 0 || sent > most_listed_elements) return std::nullopt;
   const std::size_t tracks = from[0].piece.tracks.size();  // the message among them
   std::vector<Words> sources(tracks);
-  for (const Transfer& t : from)
-    for (std::size_t k = 0; k < tracks; ++k) list_track(t.piece, t.piece.tracks[k], sources[k]);
+  for (const MessagePart& part : from)
+    for (std::size_t k = 0; k < tracks; ++k) list_track(part.piece, part.piece.tracks[k], sources[k]);
   const std::int64_t first = sources.back()[0];
   for (std::int64_t n = 0; n < sent; ++n)
     if (sources.back()[static_cast<std::size_t>(n)] != first + n * element_bytes) return std::nullopt;
 
-  std::pair<Transfer, Transfer> out{from[0], to[0]};
+  std::pair<MessagePart, MessagePart> out{from[0], to[0]};
   Track place;
   Words order;
-  for (const Transfer& t : to) {
-    if (t.is_assign != out.second.is_assign) return std::nullopt;
-    out.second.is_injective = t.is_injective && to.size() == 1;
-    list_track(t.piece, t.piece.tracks[0], place.bases);
-    list_track(t.piece, t.piece.tracks.back(), order);
+  for (const MessagePart& part : to) {
+    if (part.is_assign != out.second.is_assign) return std::nullopt;
+    out.second.is_injective = part.is_injective && to.size() == 1;
+    list_track(part.piece, part.piece.tracks[0], place.bases);
+    list_track(part.piece, part.piece.tracks.back(), order);
   }
   Piece both;
   both.list_length = sent;
@@ -97,7 +98,7 @@ std::optional<std::pair<Transfer, Transfer>> listed(std::span<const Transfer> fr
 }
 
 /// The pair in parts that are faster: runs of several lengths each by itself, lines that are met twice soon again.
-void add_arranged(const Statement& s, std::pair<Transfer, Transfer> pair, JoinedEnds& to) {
+void add_arranged(const Statement& s, std::pair<MessagePart, MessagePart> pair, JoinedEnds& to) {
   auto& [source, target] = pair;
   Piece both = std::move(source.piece);
   both.tracks.back() = std::move(target.piece.tracks[0]);
@@ -110,22 +111,22 @@ void add_arranged(const Statement& s, std::pair<Transfer, Transfer> pair, Joined
     if (is_within_buffer && part.tracks.size() == 2)
       walk_shared_lines_together(part, 2, static_cast<std::int64_t>(r.value_type.size_bytes), true);
     Piece places{part.list_length, part.counts, {part.tracks.back()}};
-    to.emplace_back(Transfer{source.reduction, std::move(part), source.is_assign, source.is_injective},
-                    Transfer{target.reduction, std::move(places), target.is_assign, target.is_injective});
+    to.emplace_back(MessagePart{source.reduction, std::move(part), source.is_assign, source.is_injective},
+                    MessagePart{target.reduction, std::move(places), target.is_assign, target.is_injective});
   }
 }
 
 }  // namespace
 
-std::optional<JoinedEnds> join_ends(const Statement& s, std::vector<Transfer> from, std::vector<Transfer> to) {
+std::optional<JoinedEnds> join_ends(const Statement& s, std::vector<MessagePart> from, std::vector<MessagePart> to) {
   JoinedEnds out;
   if (match_pairwise(from, to)) {
     for (std::size_t k = 0; k < from.size(); ++k) add_arranged(s, {std::move(from[k]), std::move(to[k])}, out);
     return out;
   }
-  const auto end_of = [](const std::vector<Transfer>& transfers, std::size_t begin) {
+  const auto end_of = [](const std::vector<MessagePart>& parts, std::size_t begin) {
     std::size_t end = begin;
-    while (end < transfers.size() && transfers[end].reduction == transfers[begin].reduction) ++end;
+    while (end < parts.size() && parts[end].reduction == parts[begin].reduction) ++end;
     return end;
   };
   std::size_t f = 0, t = 0;
@@ -145,10 +146,10 @@ std::optional<JoinedEnds> join_ends(const Statement& s, std::vector<Transfer> fr
 }
 
 std::vector<MetShares> meet_shares(const Statement& s, const JoinedEnds& own, const Message& arrived) {
-  if (own.size() != arrived.transfers.size() || !are_apart(s, {&arrived, 1})) return {};
+  if (own.size() != arrived.parts.size() || !are_apart(s, {&arrived, 1})) return {};
   std::vector<MetShares> out;
   for (std::size_t k = 0; k < own.size(); ++k) {
-    MetShares met{own[k].first, own[k].second, arrived.transfers[k]};
+    MetShares met{own[k].first, own[k].second, arrived.parts[k]};
     Piece &mine = met.from.piece, &theirs = met.arrived.piece;
     for (const Piece* p : {&mine, &theirs})
       if (std::ranges::any_of(p->tracks, &Track::is_listed)) return {};

@@ -1,4 +1,4 @@
-// How it works: a transfer's nest and tracks become a spec's dimensions and streams, its value expression and operator
+// How it works: a part's nest and tracks become a spec's dimensions and streams, its value expression and operator
 // become instructions. What matters for speed is literal in the spec, what differs between peers is an argument.
 #include "engine/lower/kernel_call.hpp"
 
@@ -31,9 +31,9 @@ Lowering::Lowering(const BoundPlan& bound, const StatementSchedule& schedule, Sp
 Piece plain_shape(Piece p, const std::vector<std::int64_t>& element_bytes) {
   constexpr std::int64_t least_block_bytes = 64;
   bool has_blocks = !p.counts.empty();
-  for (std::size_t t = 0; t < p.tracks.size() && has_blocks; ++t)
-    has_blocks = element_bytes[t] == 0 || (p.tracks[t].strides.back() == element_bytes[t] &&
-                                           p.counts.back() * element_bytes[t] >= least_block_bytes);
+  for (std::size_t k = 0; k < p.tracks.size() && has_blocks; ++k)
+    has_blocks = element_bytes[k] == 0 || (p.tracks[k].strides.back() == element_bytes[k] &&
+                                           p.counts.back() * element_bytes[k] >= least_block_bytes);
   while (p.counts.size() > (has_blocks ? 1u : 0u)) unfold_dimension(p);
   return p;
 }
@@ -51,24 +51,24 @@ std::int64_t Lowering::extent(int buffer) const {
   return bound_.state.layouts[static_cast<std::size_t>(buffer)].extent;
 }
 
-void Lowering::pack(const Transfer& t, std::vector<KernelCall>& to) {
-  const ValueForm& form = schedule_.values[static_cast<std::size_t>(t.reduction)];
-  const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
-  std::vector<ListedTrack> tracks{{&t.piece.tracks.back(), r.value_type.size_bytes, message_bytes_}};
+void Lowering::pack(const MessagePart& part, std::vector<KernelCall>& to) {
+  const ValueForm& form = schedule_.values[static_cast<std::size_t>(part.reduction)];
+  const Reduction& r = statement_.reductions[static_cast<std::size_t>(part.reduction)];
+  std::vector<ListedTrack> tracks{{&part.piece.tracks.back(), r.value_type.size_bytes, message_bytes_}};
   for (std::size_t k = 0; k < form.elements.size(); ++k)
-    tracks.push_back({&t.piece.tracks[k], form.elements[k]->element_bytes, extent(form.elements[k]->id)});
-  each_part(t, list_ends(t.piece, tracks), [&](const Transfer& part) { to.push_back(pack(part)); });
+    tracks.push_back({&part.piece.tracks[k], form.elements[k]->element_bytes, extent(form.elements[k]->id)});
+  each_section(part, list_ends(part.piece, tracks), [&](const MessagePart& section) { to.push_back(pack(section)); });
 }
 
-void Lowering::unpack(const Transfer& t, std::vector<KernelCall>& to) {
-  const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
-  if (r.is_native && !t.is_assign) return to.push_back(unpack(t));
-  const std::vector<ListedTrack> tracks{{&t.piece.tracks[0], r.place->element_bytes, extent(r.place->id)},
-                                        {&t.piece.tracks[1], r.value_type.size_bytes, message_bytes_}};
-  each_part(t, list_ends(t.piece, tracks), [&](const Transfer& part) { to.push_back(unpack(part)); });
+void Lowering::unpack(const MessagePart& part, std::vector<KernelCall>& to) {
+  const Reduction& r = statement_.reductions[static_cast<std::size_t>(part.reduction)];
+  if (r.is_native && !part.is_assign) return to.push_back(unpack(part));
+  const std::vector<ListedTrack> tracks{{&part.piece.tracks[0], r.place->element_bytes, extent(r.place->id)},
+                                        {&part.piece.tracks[1], r.value_type.size_bytes, message_bytes_}};
+  each_section(part, list_ends(part.piece, tracks), [&](const MessagePart& section) { to.push_back(unpack(section)); });
 }
 
-void Lowering::move(const Transfer& from, const Transfer& to, std::vector<KernelCall>& calls) {
+void Lowering::move(const MessagePart& from, const MessagePart& to, std::vector<KernelCall>& calls) {
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(to.reduction)];
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(to.reduction)];
   std::vector<ListedTrack> tracks{{&to.piece.tracks[0], r.place->element_bytes, extent(r.place->id)}};
@@ -76,54 +76,55 @@ void Lowering::move(const Transfer& from, const Transfer& to, std::vector<Kernel
   for (std::size_t k = 0; k < form.elements.size(); ++k)
     tracks.push_back({&from.piece.tracks[k], form.elements[k]->element_bytes, INT64_MAX});
   const std::vector<std::int64_t> ends = list_ends(from.piece, tracks);
-  std::vector<Transfer> places;
-  each_part(to, ends, [&](const Transfer& part) { places.push_back(part); });
+  std::vector<MessagePart> places;
+  each_section(to, ends, [&](const MessagePart& section) { places.push_back(section); });
   auto place = places.begin();
-  each_part(from, ends, [&](const Transfer& part) { calls.push_back(move(part, *place++)); });
+  each_section(from, ends, [&](const MessagePart& section) { calls.push_back(move(section, *place++)); });
 }
 
-KernelCall Lowering::pack(const Transfer& t) {
-  const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
-  const ValueForm& form = schedule_.values[static_cast<std::size_t>(t.reduction)];
+KernelCall Lowering::pack(const MessagePart& part) {
+  const Reduction& r = statement_.reductions[static_cast<std::size_t>(part.reduction)];
+  const ValueForm& form = schedule_.values[static_cast<std::size_t>(part.reduction)];
   std::vector<std::int64_t> element_bytes;
   for (const Expr* e : form.elements) element_bytes.push_back(static_cast<std::int64_t>(e->element_bytes));
-  element_bytes.resize(t.piece.tracks.size() - 1);
+  element_bytes.resize(part.piece.tracks.size() - 1);
   element_bytes.push_back(static_cast<std::int64_t>(r.value_type.size_bytes));
-  const Piece& piece = shaped(t.piece, element_bytes, form.value->kind == ExprKind::element, false);
+  const Piece& piece = shaped(part.piece, element_bytes, form.value->kind == ExprKind::element, false);
   Build b(*this, piece);
-  b.may_be_cut = &piece == &t.piece;
+  b.may_be_cut = &piece == &part.piece;
   b.stream(StreamKind::message, -1, piece.tracks.back(), r.value_type.size_bytes);
   b.add_value_tracks(form, piece);
   if (form.value->kind == ExprKind::element) b.spec.copy_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
   else b.spec.outputs.push_back({0, b.value(*form.value, -1)});
-  return b.finish("pack", t.reduction, true);
+  return b.finish("pack", part.reduction, true);
 }
 
-KernelCall Lowering::unpack(const Transfer& t) {
-  const Reduction& r = statement_.reductions[static_cast<std::size_t>(t.reduction)];
-  if (r.is_native && !t.is_assign) {
+KernelCall Lowering::unpack(const MessagePart& part) {
+  const Reduction& r = statement_.reductions[static_cast<std::size_t>(part.reduction)];
+  if (r.is_native && !part.is_assign) {
     KernelCall call;
     call.is_native = true;
     call.native_buffer = r.place->id;
-    call.native = t.piece;
-    call.reduction = t.reduction;
+    call.native = part.piece;
+    call.reduction = part.reduction;
     return call;
   }
-  const Piece& piece = shaped(
-      t.piece, {static_cast<std::int64_t>(r.place->element_bytes), static_cast<std::int64_t>(r.value_type.size_bytes)},
-      t.is_injective, true);
+  const Piece& piece =
+      shaped(part.piece,
+             {static_cast<std::int64_t>(r.place->element_bytes), static_cast<std::int64_t>(r.value_type.size_bytes)},
+             part.is_injective, true);
   Build b(*this, piece);
-  b.may_be_cut = &piece == &t.piece;
+  b.may_be_cut = &piece == &part.piece;
   b.stream(StreamKind::buffer, r.place->id, piece.tracks[0], r.place->element_bytes);
   b.right_stream = b.stream(StreamKind::message, -1, piece.tracks[1], r.value_type.size_bytes);
   b.value_scalar = r.value_type.scalar;
-  if (t.is_assign && r.value_type == r.place_type)
+  if (part.is_assign && r.value_type == r.place_type)
     b.spec.copy_bytes = static_cast<std::int64_t>(r.place_type.size_bytes);
-  else b.add_updates(r, t.is_assign);
-  return b.finish("unpack", t.reduction, t.is_injective);
+  else b.add_updates(r, part.is_assign);
+  return b.finish("unpack", part.reduction, part.is_injective);
 }
 
-KernelCall Lowering::move(const Transfer& from, const Transfer& to) {
+KernelCall Lowering::move(const MessagePart& from, const MessagePart& to) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(to.reduction)];
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(to.reduction)];
   Build b(*this, from.piece);
@@ -143,7 +144,7 @@ KernelCall Lowering::move(const Transfer& from, const Transfer& to) {
 
 std::optional<KernelCall> Lowering::merge(const MetShares& shares, bool is_own_first) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(shares.to.reduction)];
-  const Transfer& second = is_own_first ? shares.arrived : shares.to;
+  const MessagePart& second = is_own_first ? shares.arrived : shares.to;
   if (r.place_type.is_record() || r.value_type.is_record() || r.is_native || second.is_assign) return std::nullopt;
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(shares.to.reduction)];
   Build b(*this, shares.from.piece);

@@ -55,7 +55,7 @@ enum class Literals : std::uint8_t {
   innermost,  ///< the innermost stride: the pattern varies, and code that was made for one run should serve the next
 };
 
-/// Makes kernel calls of a statement's transfers.
+/// Makes kernel calls of the parts of a statement's messages.
 class Lowering {
  public:
   Lowering(const BoundPlan& bound, const StatementSchedule& schedule, SpecTable& specs, Literals literals);
@@ -63,11 +63,11 @@ class Lowering {
   // Each adds a call, or several where a list reaches further than its entries can say.
 
   /// Reads values and writes the message.
-  void pack(const Transfer& t, std::vector<KernelCall>& to);
+  void pack(const MessagePart& part, std::vector<KernelCall>& to);
   /// Reads the message and updates places.
-  void unpack(const Transfer& t, std::vector<KernelCall>& to);
-  /// Reads values and updates places, for transfers that join_ends made. Not for varying patterns.
-  void move(const Transfer& from, const Transfer& to, std::vector<KernelCall>& calls);
+  void unpack(const MessagePart& part, std::vector<KernelCall>& to);
+  /// Reads values and updates places, for parts that join_ends made. Not for varying patterns.
+  void move(const MessagePart& from, const MessagePart& to, std::vector<KernelCall>& calls);
   /// Reads values and the message and updates their places with one after the other, for shares that meet_shares
   /// brought together. Nothing for records, for C++ functions, and where a divisor may be zero.
   std::optional<KernelCall> merge(const MetShares& shares, bool is_own_first);
@@ -75,9 +75,9 @@ class Lowering {
  private:
   struct Build;
   std::int64_t extent(int buffer) const;
-  KernelCall pack(const Transfer& t);
-  KernelCall unpack(const Transfer& t);
-  KernelCall move(const Transfer& from, const Transfer& to);
+  KernelCall pack(const MessagePart& part);
+  KernelCall unpack(const MessagePart& part);
+  KernelCall move(const MessagePart& from, const MessagePart& to);
   const Piece& shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes, bool is_in_any_order,
                       bool is_written);
   const BoundPlan& bound_;

@@ -20,19 +20,19 @@ struct ListedTrack {
   std::int64_t most;  ///< units from the lowest position to the highest, at most
 };
 
-/// Where the list of a piece must be cut so that the entries of each part can say how far it reaches: the ends of the
-/// parts.
+/// Where the list of a piece must be cut so that the entries of each section can say how far it reaches: the ends of the
+/// sections.
 std::vector<std::int64_t> list_ends(const Piece& piece, const std::vector<ListedTrack>& tracks);
 
-/// Calls f for the parts of a transfer whose lists have these ends.
+/// Calls f for the sections of a part of a message whose lists have these ends.
 template <class F>
-void each_part(const Transfer& t, const std::vector<std::int64_t>& ends, const F& f) {
-  if (ends.size() == 1) return f(t);
+void each_section(const MessagePart& part, const std::vector<std::int64_t>& ends, const F& f) {
+  if (ends.size() == 1) return f(part);
   std::int64_t first = 0;
   for (const std::int64_t end : ends) {
-    Transfer part{t.reduction, {end - first, t.piece.counts, {}}, t.is_assign, t.is_injective};
-    for (const Track& track : t.piece.tracks) part.piece.tracks.push_back(part_of(track, first, end));
-    f(part);
+    MessagePart section{part.reduction, {end - first, part.piece.counts, {}}, part.is_assign, part.is_injective};
+    for (const Track& track : part.piece.tracks) section.piece.tracks.push_back(part_of(track, first, end));
+    f(section);
     first = end;
   }
 }

@@ -35,10 +35,10 @@ WrittenLines::WrittenLines(const BoundPlan& bound, const Schedule& schedule, con
     const Statement& statement = bound.model->statements[static_cast<std::size_t>(s.statement)];
     for (const auto* messages : {&s.receives, &s.local_receive})
       for (const Message& m : *messages)
-        for (const Transfer& t : m.transfers) {
-          const Reduction& r = statement.reductions[static_cast<std::size_t>(t.reduction)];
+        for (const MessagePart& part : m.parts) {
+          const Reduction& r = statement.reductions[static_cast<std::size_t>(part.reduction)];
           auto& lines = lines_[r.place->id];
-          walk_lines(t.piece, t.piece.tracks[0], static_cast<std::int64_t>(r.place_type.size_bytes), INT64_MAX,
+          walk_lines(part.piece, part.piece.tracks[0], static_cast<std::int64_t>(r.place_type.size_bytes), INT64_MAX,
                      [&](std::int64_t line) {
                        if (static_cast<std::size_t>(line) >= lines.size())
                          lines.resize(2 * static_cast<std::size_t>(line) + 1);
@@ -63,18 +63,18 @@ BetterLent better_lent(const Statement& statement, const StatementSchedule& s, c
   constexpr double bytes_for_a_contested_line = 700;
   constexpr std::int64_t most_walked = std::int64_t{1} << 16;
   double fetched = 0, contested = 0;
-  for (const Transfer& t : m.transfers) {
-    const Reduction& r = statement.reductions[static_cast<std::size_t>(t.reduction)];
-    const int buffer = s.values[static_cast<std::size_t>(t.reduction)].value->id;
+  for (const MessagePart& part : m.parts) {
+    const Reduction& r = statement.reductions[static_cast<std::size_t>(part.reduction)];
+    const int buffer = s.values[static_cast<std::size_t>(part.reduction)].value->id;
     std::int64_t lines = 0, of_both = 0;
     const std::int64_t walked =
-        walk_lines(t.piece, t.piece.tracks[0], static_cast<std::int64_t>(r.value_type.size_bytes), most_walked,
+        walk_lines(part.piece, part.piece.tracks[0], static_cast<std::int64_t>(r.value_type.size_bytes), most_walked,
                    [&](std::int64_t line) {
                      ++lines;
                      if (written.contains(buffer, line)) ++of_both;
                    });
     const double scale =
-        static_cast<double>(t.piece.element_count()) / static_cast<double>(std::max<std::int64_t>(walked, 1));
+        static_cast<double>(part.piece.element_count()) / static_cast<double>(std::max<std::int64_t>(walked, 1));
     fetched += scale * static_cast<double>(lines * line_bytes);
     contested += scale * static_cast<double>(of_both);
   }
@@ -92,8 +92,8 @@ std::unique_ptr<OutgoingLoan> OutgoingLoan::of(const Statement& statement, const
     return nullptr;
   auto out = std::make_unique<OutgoingLoan>();
   out->limits_ = limits;
-  for (const Transfer& t : m.transfers) {
-    const ValueForm& form = s.values[static_cast<std::size_t>(t.reduction)];
+  for (const MessagePart& part : m.parts) {
+    const ValueForm& form = s.values[static_cast<std::size_t>(part.reduction)];
     if (form.value->kind != ExprKind::element) return nullptr;
     out->buffers_.push_back(form.value->id);
   }
@@ -124,10 +124,10 @@ std::shared_ptr<std::byte> describe(const std::vector<std::pair<OutgoingLoan*, c
   for (const auto& [loan, message] : loans) {
     Unfilled<std::byte> elements;
     WordWriter out(elements);
-    out.word(static_cast<std::int64_t>(message->transfers.size()));
-    for (const Transfer& t : message->transfers) {
-      out.word(t.reduction);
-      out.piece(t.piece);
+    out.word(static_cast<std::int64_t>(message->parts.size()));
+    for (const MessagePart& part : message->parts) {
+      out.word(part.reduction);
+      out.piece(part.piece);
     }
     begins.push_back(bytes.size());
     WordWriter(bytes).word(static_cast<std::int64_t>(elements.size()));
@@ -155,17 +155,17 @@ void IncomingLoan::make_calls(const BoundPlan& bound, const StatementSchedule& s
   std::memcpy(&bytes, description_, sizeof bytes);
   std::span<const std::byte> rest(description_ + sizeof bytes, bytes);
   WordReader in(rest);
-  std::vector<Transfer> from(in.count());
+  std::vector<MessagePart> from(in.count());
   std::vector<int> buffers;
-  for (Transfer& t : from) {
-    t.reduction = static_cast<int>(in.word());
-    t.piece = in.piece();
-    buffers.push_back(s.values[static_cast<std::size_t>(t.reduction)].value->id);
+  for (MessagePart& part : from) {
+    part.reduction = static_cast<int>(in.word());
+    part.piece = in.piece();
+    buffers.push_back(s.values[static_cast<std::size_t>(part.reduction)].value->id);
   }
   std::ranges::sort(buffers);
   buffers.erase(std::ranges::unique(buffers).begin(), buffers.end());
 
-  const auto ends = join_ends(statement, std::move(from), m.transfers);
+  const auto ends = join_ends(statement, std::move(from), m.parts);
   if (!ends) return;
   SpecTable table;
   Lowering lowering(bound, s, table, Literals::shapes);

@@ -78,7 +78,7 @@ class OutgoingLoan {
 
   LendingLimits limits_;
   std::optional<BetterLent> better_;       ///< nothing: was not asked yet
-  std::vector<int> buffers_;               ///< of the transfers, in their order
+  std::vector<int> buffers_;               ///< of the parts, in their order
   std::vector<const std::byte*> regions_;  ///< of the buffers, and the description
   const std::byte* description_ = nullptr;
   bool is_possible_ = false;

@@ -1,4 +1,4 @@
-// How it works: each transfer whose elements follow each other in the message is written down as the nest or list of
+// How it works: each part whose elements follow each other in the message is written down as the nest or list of
 // blocks that it is, runs joined. The transport walks each block with every message, where packing walks memory once
 // more, so what counts is how long blocks are on average.
 #include "engine/runtime/placement.hpp"
@@ -28,10 +28,10 @@ bool goes_straight(const Piece& piece, std::int64_t at, std::int64_t element_byt
 
 }  // namespace
 
-/// Adds what one transfer moves; false where it cannot be placed.
-bool Placement::add(const Transfer& t, int buffer, std::int64_t element_bytes) {
-  std::vector<Piece> runs = split_into_runs(t.piece);
-  if (runs.empty()) return add(t.piece, buffer, element_bytes);
+/// Adds what one part moves; false where it cannot be placed.
+bool Placement::add(const MessagePart& part, int buffer, std::int64_t element_bytes) {
+  std::vector<Piece> runs = split_into_runs(part.piece);
+  if (runs.empty()) return add(part.piece, buffer, element_bytes);
   return std::ranges::all_of(runs, [&](Piece& piece) { return add(std::move(piece), buffer, element_bytes); });
 }
 
@@ -71,12 +71,12 @@ std::unique_ptr<Placement> Placement::of_sent(const Statement& statement, const 
                                               const PlacingLimits& limits) {
   if (s.reads_what_it_writes || !is_long_enough(m, limits)) return nullptr;
   std::unique_ptr<Placement> out(new Placement(m, limits));
-  for (const Transfer& t : m.transfers) {
-    const auto k = static_cast<std::size_t>(t.reduction);
+  for (const MessagePart& part : m.parts) {
+    const auto k = static_cast<std::size_t>(part.reduction);
     const ValueForm& form = s.values[k];
     if (form.value->kind != ExprKind::element) return nullptr;
     const auto bytes = static_cast<std::int64_t>(statement.reductions[k].value_type.size_bytes);
-    if (!out->add(t, form.value->id, bytes)) return nullptr;
+    if (!out->add(part, form.value->id, bytes)) return nullptr;
   }
   return out->message_bytes_ == m.bytes ? std::move(out) : nullptr;
 }
@@ -85,10 +85,10 @@ std::unique_ptr<Placement> Placement::of_received(const Statement& statement, co
                                                   const Message& m, const PlacingLimits& limits) {
   if (s.reads_what_it_writes || s.is_in_sender_order || !is_long_enough(m, limits)) return nullptr;
   std::unique_ptr<Placement> out(new Placement(m, limits));
-  for (const Transfer& t : m.transfers) {
-    const Reduction& r = statement.reductions[static_cast<std::size_t>(t.reduction)];
-    if (!t.is_assign || !t.is_injective || r.value_type != r.place_type) return nullptr;
-    if (!out->add(t, r.place->id, static_cast<std::int64_t>(r.place_type.size_bytes))) return nullptr;
+  for (const MessagePart& part : m.parts) {
+    const Reduction& r = statement.reductions[static_cast<std::size_t>(part.reduction)];
+    if (!part.is_assign || !part.is_injective || r.value_type != r.place_type) return nullptr;
+    if (!out->add(part, r.place->id, static_cast<std::int64_t>(r.place_type.size_bytes))) return nullptr;
   }
   return out->message_bytes_ == m.bytes ? std::move(out) : nullptr;
 }

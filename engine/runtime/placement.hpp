@@ -38,7 +38,7 @@ class Placement {
 
  private:
   Placement(const Message& m, const PlacingLimits& limits);
-  bool add(const Transfer& t, int buffer, std::int64_t element_bytes);
+  bool add(const MessagePart& part, int buffer, std::int64_t element_bytes);
   bool add(Piece piece, int buffer, std::int64_t element_bytes);
 
   std::vector<int> buffers_;  ///< by blocks

@@ -45,16 +45,17 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
                                  Literals literals) {
   Lowering lowering(bound, s, specs, literals);
   // Where the pattern varies, kernels should be few.
-  const auto each_run = [&](const Transfer& t, const auto& f) {
+  const auto each_run = [&](const MessagePart& part, const auto& f) {
     std::vector<Piece> runs;
-    if (literals != Literals::innermost) runs = split_into_runs(t.piece);
-    if (runs.empty()) return f(t);
-    for (Piece& piece : runs) f({t.reduction, std::move(piece), t.is_assign, t.is_injective});
+    if (literals != Literals::innermost) runs = split_into_runs(part.piece);
+    if (runs.empty()) return f(part);
+    for (Piece& piece : runs) f({part.reduction, std::move(piece), part.is_assign, part.is_injective});
   };
   LoweredStatement out;
   for (const Message& m : s.sends) {
     LoweredStatement::Calls calls{m.peer, {}, {}, {}};
-    for (const Transfer& t : m.transfers) each_run(t, [&](const Transfer& part) { lowering.pack(part, calls.calls); });
+    for (const MessagePart& part : m.parts)
+      each_run(part, [&](const MessagePart& run) { lowering.pack(run, calls.calls); });
     if (!s.reads_what_it_writes) calls.in_place = lies_in_place(m, calls.calls, 1);
     out.sends.push_back(std::move(calls));
   }
@@ -63,7 +64,7 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
   std::optional<JoinedEnds> ends;
   if (has_share && !s.reads_what_it_writes && literals != Literals::innermost &&
       std::ranges::none_of(statement.reductions, &Reduction::is_native))
-    ends = join_ends(statement, s.local_send[0].transfers, s.local_receive[0].transfers);
+    ends = join_ends(statement, s.local_send[0].parts, s.local_receive[0].parts);
   const std::optional<Meeting> meeting = ends ? meeting_of(s) : std::nullopt;
   bool is_merged = false;
   for (const Message& m : s.receives) {
@@ -76,8 +77,8 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
         for (const auto& [from, to] : *ends) lowering.move(from, to, calls.own);
     }
     if (calls.calls.empty())
-      for (const Transfer& t : m.transfers)
-        each_run(t, [&](const Transfer& part) { lowering.unpack(part, calls.calls); });
+      for (const MessagePart& part : m.parts)
+        each_run(part, [&](const MessagePart& run) { lowering.unpack(run, calls.calls); });
     calls.in_place = lies_in_place(m, calls.calls, 0);
     out.receives.push_back(std::move(calls));
   }
@@ -85,8 +86,8 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
   if (ends) {
     for (const auto& [from, to] : *ends) lowering.move(from, to, out.local);
   } else {
-    for (const Transfer& t : s.local_send[0].transfers) lowering.pack(t, out.staging);
-    for (const Transfer& t : s.local_receive[0].transfers) lowering.unpack(t, out.local);
+    for (const MessagePart& part : s.local_send[0].parts) lowering.pack(part, out.staging);
+    for (const MessagePart& part : s.local_receive[0].parts) lowering.unpack(part, out.local);
   }
   return out;
 }

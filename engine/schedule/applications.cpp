@@ -81,7 +81,7 @@ class Ordering {
   Applications order() {
     for (Flow& flow : receives_) {
       out_.messages.push_back(message_of(s_, flow));
-      for (Transfer& t : out_.messages.back().transfers) t.is_assign = reduction(t).is_assign;
+      for (MessagePart& part : out_.messages.back().parts) part.is_assign = reduction(part).is_assign;
     }
     bool are_distinct = are_surely_distinct();
     if (!are_distinct) {
@@ -91,7 +91,7 @@ class Ordering {
     }
     if (are_distinct) {
       for (Message& m : out_.messages)
-        for (Transfer& t : m.transfers) t.is_assign = t.is_assign || s_.is_fresh;
+        for (MessagePart& part : m.parts) part.is_assign = part.is_assign || s_.is_fresh;
       return std::move(out_);
     }
     stamp(/*checks=*/true);
@@ -103,7 +103,9 @@ class Ordering {
   }
 
  private:
-  const Reduction& reduction(const Transfer& t) const { return s_.reductions[static_cast<std::size_t>(t.reduction)]; }
+  const Reduction& reduction(const MessagePart& part) const {
+    return s_.reductions[static_cast<std::size_t>(part.reduction)];
+  }
 
   /// What cannot be seen from strides is looked at place by place.
   void limit() const {
@@ -117,28 +119,28 @@ class Ordering {
 
   bool are_surely_distinct() const {
     for (const Message& m : out_.messages)
-      for (const Transfer& t : m.transfers) {
-        const auto size = static_cast<std::int64_t>(reduction(t).place_type.size_bytes);
-        if (!is_surely_injective(t.piece, t.piece.tracks[0], size)) return false;
+      for (const MessagePart& part : m.parts) {
+        const auto size = static_cast<std::int64_t>(reduction(part).place_type.size_bytes);
+        if (!is_surely_injective(part.piece, part.piece.tracks[0], size)) return false;
       }
     return are_apart(s_, out_.messages);
   }
 
   void find_slots() {
     for (const Message& m : out_.messages)
-      for (const Transfer& t : m.transfers) {
-        const Expr& place = *reduction(t).place;
+      for (const MessagePart& part : m.parts) {
+        const Expr& place = *reduction(part).place;
         const ElementType& type = bound_.model->buffers[static_cast<std::size_t>(place.id)].type;
         const auto size = static_cast<std::int64_t>(type.size_bytes);
-        Reach reach = reach_of(t.piece, t.piece.tracks[0]);
+        Reach reach = reach_of(part.piece, part.piece.tracks[0]);
         if (type.is_record()) reach = {reach.lowest / size * size, reach.highest / size * size};
-        const std::int64_t origin = type.is_record() ? 0 : t.piece.tracks[0].bases[0];
+        const std::int64_t origin = type.is_record() ? 0 : part.piece.tracks[0].bases[0];
         Slots& slots = slots_.try_emplace(place.id, Slots{origin, reach.lowest, reach.highest}).first->second;
         slots.lowest = std::min(slots.lowest, reach.lowest);
         slots.highest = std::max(slots.highest, reach.highest);
-        slots.meetings += t.piece.element_count();
+        slots.meetings += part.piece.element_count();
         slots.fields = std::max<std::int64_t>(1, std::ssize(type.fields));
-        slots.bytes = type.is_record() ? size : common_bytes(slots.bytes, t.piece, size, slots.origin);
+        slots.bytes = type.is_record() ? size : common_bytes(slots.bytes, part.piece, size, slots.origin);
       }
   }
 
@@ -152,11 +154,11 @@ class Ordering {
     return true;
   }
 
-  /// The same for all elements of a transfer, in order, where a slot's are together.
+  /// The same for all elements of a part, in order, where a slot's are together.
   template <class F>
-  [[gnu::always_inline]] bool each_slot(const Slots& slots, const Transfer& t, const F& f) const {
-    const Expr& place = *reduction(t).place;
-    const Piece& p = t.piece;
+  [[gnu::always_inline]] bool each_slot(const Slots& slots, const MessagePart& part, const F& f) const {
+    const Expr& place = *reduction(part).place;
+    const Piece& p = part.piece;
     const auto size = static_cast<std::int64_t>(place.element_bytes);
     const std::int64_t run = run_bytes(p, size);
     bool goes_on = true;
@@ -175,10 +177,10 @@ class Ordering {
       are_met[buffer].resize(static_cast<std::size_t>(slots.count()));
     }
     for (const Message& m : out_.messages)
-      for (const Transfer& t : m.transfers) {
-        const int buffer = reduction(t).place->id;
+      for (const MessagePart& part : m.parts) {
+        const int buffer = reduction(part).place->id;
         std::vector<bool>& is_met = are_met.at(buffer);
-        const bool is_distinct = each_slot(slots_.at(buffer), t, [&](std::int64_t slot, std::int64_t) {
+        const bool is_distinct = each_slot(slots_.at(buffer), part, [&](std::int64_t slot, std::int64_t) {
           auto bit = is_met[static_cast<std::size_t>(slot)];
           const bool is_new = !bit;
           bit = true;
@@ -197,22 +199,22 @@ class Ordering {
     std::vector<Stamper> stampers{{}};
     meets_twice_ = false;
     for (std::size_t flow = 0; flow < out_.messages.size(); ++flow)
-      for (Transfer& t : out_.messages[flow].transfers) {
-        const Reduction& r = reduction(t);
+      for (MessagePart& part : out_.messages[flow].parts) {
+        const Reduction& r = reduction(part);
         const auto number = static_cast<std::uint32_t>(stampers.size());
-        stampers.push_back({flow, t.reduction});
+        stampers.push_back({flow, part.reduction});
         Stamps& buffer = stamps.at(r.place->id);
-        t.is_injective = true;
-        each_slot(slots_.at(r.place->id), t, [&](std::int64_t slot, std::int64_t byte) {
+        part.is_injective = true;
+        each_slot(slots_.at(r.place->id), part, [&](std::int64_t slot, std::int64_t byte) {
           std::uint32_t& stamp = buffer[slot];
           const std::uint32_t before = stamp & ~assigned_bit;
           if (before != 0) {
             meets_twice_ = true;
-            if (before == number) t.is_injective = false;
+            if (before == number) part.is_injective = false;
             const Stamper& other = stampers[before];
-            if (other.flow == flow && other.reduction != t.reduction) interleaved_.insert({flow, true});
+            if (other.flow == flow && other.reduction != part.reduction) interleaved_.insert({flow, true});
             if (checks && r.is_assign && (stamp & assigned_bit) != 0)
-              assigned_again(t, out_.messages[flow].peer, byte, out_.messages[other.flow].peer, other.reduction);
+              assigned_again(part, out_.messages[flow].peer, byte, out_.messages[other.flow].peer, other.reduction);
           }
           stamp = number | (stamp & assigned_bit) | (r.is_assign ? assigned_bit : 0);
           return true;
@@ -220,15 +222,16 @@ class Ordering {
       }
   }
 
-  [[noreturn]] void assigned_again(const Transfer& t, std::int64_t sender, std::int64_t byte, std::int64_t other_sender,
-                                   int other_reduction) const {
+  [[noreturn]] void assigned_again(const MessagePart& part, std::int64_t sender, std::int64_t byte,
+                                   std::int64_t other_sender, int other_reduction) const {
     const auto from = [&](std::int64_t rank, int k, int occurrence) {
       return Assigning{bound_.world_rank_of(rank), environments_.text_at(rank, k, byte, occurrence),
                        static_cast<std::size_t>(k)};
     };
-    throw assigned_twice(*bound_.model, s_, byte / static_cast<std::int64_t>(reduction(t).place->element_bytes),
-                         bound_.my_world_rank(), from(other_sender, other_reduction, 0),
-                         from(sender, t.reduction, other_sender == sender && other_reduction == t.reduction ? 1 : 0));
+    throw assigned_twice(
+        *bound_.model, s_, byte / static_cast<std::int64_t>(reduction(part).place->element_bytes),
+        bound_.my_world_rank(), from(other_sender, other_reduction, 0),
+        from(sender, part.reduction, other_sender == sender && other_reduction == part.reduction ? 1 : 0));
   }
 
   /// One element of a message with its order: environment, then reduction.
@@ -249,10 +252,10 @@ class Ordering {
       for (const Segment& segment : receives_[flow].segments) {
         auto& list = keys[segment.reduction] = environments_.keys(m.peer, segment.reduction);
         std::vector<std::int64_t> places, positions;
-        for (const Transfer& t : m.transfers) {
-          if (t.reduction != segment.reduction) continue;
-          walk(t.piece, t.piece.tracks[0], [&](std::int64_t p) { return places.push_back(p), true; });
-          walk(t.piece, t.piece.tracks[1], [&](std::int64_t p) { return positions.push_back(p), true; });
+        for (const MessagePart& part : m.parts) {
+          if (part.reduction != segment.reduction) continue;
+          walk(part.piece, part.piece.tracks[0], [&](std::int64_t p) { return places.push_back(p), true; });
+          walk(part.piece, part.piece.tracks[1], [&](std::int64_t p) { return positions.push_back(p), true; });
         }
         std::size_t at = 0;
         for (const EnvironmentKey& key : list) {
@@ -267,20 +270,20 @@ class Ordering {
       std::ranges::stable_sort(items, [](const Item& a, const Item& b) {
         return std::tie(a.key->positions, a.reduction) < std::tie(b.key->positions, b.reduction);
       });
-      m.transfers.clear();
+      m.parts.clear();
       for (const Item& item : items) {
-        if (m.transfers.empty() || m.transfers.back().reduction != item.reduction)
-          m.transfers.push_back({item.reduction,
-                                 {0, {}, {Track{}, Track{}}},
-                                 s_.reductions[static_cast<std::size_t>(item.reduction)].is_assign,
-                                 true});
-        Piece& piece = m.transfers.back().piece;
+        if (m.parts.empty() || m.parts.back().reduction != item.reduction)
+          m.parts.push_back({item.reduction,
+                             {0, {}, {Track{}, Track{}}},
+                             s_.reductions[static_cast<std::size_t>(item.reduction)].is_assign,
+                             true});
+        Piece& piece = m.parts.back().piece;
         piece.list_length += static_cast<std::int64_t>(item.places.size());
         piece.tracks[0].bases.insert(piece.tracks[0].bases.end(), item.places.begin(), item.places.end());
         piece.tracks[1].bases.insert(piece.tracks[1].bases.end(), item.positions.begin(), item.positions.end());
       }
-      std::erase_if(m.transfers, [](const Transfer& t) { return t.piece.list_length == 0; });
-      for (Transfer& t : m.transfers) simplify(t.piece);
+      std::erase_if(m.parts, [](const MessagePart& part) { return part.piece.list_length == 0; });
+      for (MessagePart& part : m.parts) simplify(part.piece);
     }
     if (!interleaved_.empty()) stamp(/*checks=*/false);
   }
@@ -289,17 +292,17 @@ class Ordering {
   void split_first() {
     std::map<int, std::unordered_map<std::int64_t, bool>> met;
     for (Message& m : out_.messages) {
-      std::vector<Transfer> transfers;
-      for (const Transfer& t : m.transfers) {
-        const Reduction& r = reduction(t);
-        Transfer first{t.reduction, {0, {}, {Track{}, Track{}}}, true, true},
-            later{t.reduction, {0, {}, {Track{}, Track{}}}, r.is_assign, t.is_injective};
+      std::vector<MessagePart> parts;
+      for (const MessagePart& part : m.parts) {
+        const Reduction& r = reduction(part);
+        MessagePart first{part.reduction, {0, {}, {Track{}, Track{}}}, true, true},
+            later{part.reduction, {0, {}, {Track{}, Track{}}}, r.is_assign, part.is_injective};
         Slots elements = slots_.at(r.place->id);
         elements.bytes = static_cast<std::int64_t>(r.place->element_bytes);
         std::vector<std::int64_t> positions;
-        walk(t.piece, t.piece.tracks[1], [&](std::int64_t p) { return positions.push_back(p), true; });
+        walk(part.piece, part.piece.tracks[1], [&](std::int64_t p) { return positions.push_back(p), true; });
         std::size_t k = 0;
-        walk(t.piece, t.piece.tracks[0], [&](std::int64_t place) {
+        walk(part.piece, part.piece.tracks[0], [&](std::int64_t place) {
           bool is_first = true;
           each_slot(elements, *r.place, place, [&](std::int64_t slot, std::int64_t) {
             is_first = met[r.place->id].emplace(slot, true).second && is_first;
@@ -311,13 +314,13 @@ class Ordering {
           to.tracks[1].bases.push_back(positions[k++]);
           return true;
         });
-        for (Transfer* part : {&first, &later}) {
-          if (part->piece.list_length == 0) continue;
-          simplify(part->piece);
-          transfers.push_back(std::move(*part));
+        for (MessagePart* split : {&first, &later}) {
+          if (split->piece.list_length == 0) continue;
+          simplify(split->piece);
+          parts.push_back(std::move(*split));
         }
       }
-      m.transfers = std::move(transfers);
+      m.parts = std::move(parts);
     }
   }
 
@@ -336,9 +339,9 @@ class Ordering {
 bool are_apart(const Statement& s, std::span<const Message> messages) {
   std::map<int, std::vector<Reach>> by_buffer;
   for (const Message& m : messages)
-    for (const Transfer& t : m.transfers) {
-      const Reduction& r = s.reductions[static_cast<std::size_t>(t.reduction)];
-      Reach reach = reach_of(t.piece, t.piece.tracks[0]);
+    for (const MessagePart& part : m.parts) {
+      const Reduction& r = s.reductions[static_cast<std::size_t>(part.reduction)];
+      Reach reach = reach_of(part.piece, part.piece.tracks[0]);
       reach.highest += static_cast<std::int64_t>(r.place_type.size_bytes);
       by_buffer[r.place->id].push_back(reach);
     }

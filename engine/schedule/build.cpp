@@ -43,10 +43,10 @@ Message message_of(const Statement& s, Flow& flow) {
     out.payload_bytes += segment.element_count * element_bytes;
     out.digest = mixed(mixed(out.digest, static_cast<std::uint64_t>(segment.reduction)), segment.digest);
     for (Piece& piece : segment.pieces) {
-      Transfer t{segment.reduction, std::move(piece), true, true};
-      add_message_track(t.piece, out.bytes, element_bytes);
-      out.bytes += t.piece.element_count() * element_bytes;
-      out.transfers.push_back(std::move(t));
+      MessagePart part{segment.reduction, std::move(piece), true, true};
+      add_message_track(part.piece, out.bytes, element_bytes);
+      out.bytes += part.piece.element_count() * element_bytes;
+      out.parts.push_back(std::move(part));
     }
   }
   return out;

@@ -15,7 +15,7 @@ using transport::CollectiveKind;
 
 constexpr std::uint32_t bit(CollectiveKind kind) { return 1u << static_cast<unsigned>(kind); }
 
-bool are_alike(const Message& a, const Message& b) { return a.bytes == b.bytes && a.transfers == b.transfers; }
+bool are_alike(const Message& a, const Message& b) { return a.bytes == b.bytes && a.parts == b.parts; }
 
 }  // namespace
 

@@ -102,15 +102,16 @@ Footprint::Footprint(const BoundPlan& bound, const StatementSchedule& schedule, 
   };
   for (const auto* messages : {&schedule.sends, &schedule.local_send})
     for (const Message& m : *messages)
-      for (const Transfer& t : m.transfers) {
-        const ValueForm& form = schedule.values[static_cast<std::size_t>(t.reduction)];
+      for (const MessagePart& part : m.parts) {
+        const ValueForm& form = schedule.values[static_cast<std::size_t>(part.reduction)];
         for (std::size_t k = 0; k < form.elements.size(); ++k)
-          add(reads_, form.elements[k]->id, t.piece, t.piece.tracks[k]);
+          add(reads_, form.elements[k]->id, part.piece, part.piece.tracks[k]);
       }
   for (const auto* messages : {&schedule.receives, &schedule.local_receive})
     for (const Message& m : *messages)
-      for (const Transfer& t : m.transfers)
-        add(writes_, s.reductions[static_cast<std::size_t>(t.reduction)].place->id, t.piece, t.piece.tracks[0]);
+      for (const MessagePart& part : m.parts)
+        add(writes_, s.reductions[static_cast<std::size_t>(part.reduction)].place->id, part.piece,
+            part.piece.tracks[0]);
 }
 
 bool Footprint::meet(Elements& a, Elements& b) {

@@ -22,28 +22,29 @@ Json track_json(const Piece& piece, const Track& track) {
   return out;
 }
 
-Json transfer_json(const Transfer& t, const Statement& s, const ValueForm& value, bool is_send) {
-  const Reduction& r = s.reductions[static_cast<std::size_t>(t.reduction)];
-  Json out{{"reduction", t.reduction}};
-  if (!is_send) out["operator"] = t.is_assign ? "assign" : r.operator_name;
-  if (t.piece.list_length > 1) out["blocks"] = t.piece.list_length;
-  out["block_shape"] = t.piece.counts;
-  const std::size_t message = t.piece.tracks.size() - 1;
+Json part_json(const MessagePart& part, const Statement& s, const ValueForm& value, bool is_send) {
+  const Reduction& r = s.reductions[static_cast<std::size_t>(part.reduction)];
+  Json out{{"reduction", part.reduction}};
+  if (!is_send) out["operator"] = part.is_assign ? "assign" : r.operator_name;
+  if (part.piece.list_length > 1) out["blocks"] = part.piece.list_length;
+  out["block_shape"] = part.piece.counts;
+  const std::size_t message = part.piece.tracks.size() - 1;
   if (is_send) {
     for (std::size_t k = 0; k < value.elements.size(); ++k)
-      out["from"].push_back({{"buffer", value.elements[k]->name}, {"at", track_json(t.piece, t.piece.tracks[k])}});
-    out["message"] = track_json(t.piece, t.piece.tracks[message]);
+      out["from"].push_back(
+          {{"buffer", value.elements[k]->name}, {"at", track_json(part.piece, part.piece.tracks[k])}});
+    out["message"] = track_json(part.piece, part.piece.tracks[message]);
   } else {
-    out["message"] = track_json(t.piece, t.piece.tracks[message]);
-    out["to"] = {{"buffer", r.place->name}, {"at", track_json(t.piece, t.piece.tracks[0])}};
+    out["message"] = track_json(part.piece, part.piece.tracks[message]);
+    out["to"] = {{"buffer", r.place->name}, {"at", track_json(part.piece, part.piece.tracks[0])}};
   }
   return out;
 }
 
 Json message_json(const Message& m, const Statement& s, const StatementSchedule& schedule, bool is_send) {
   Json out{{"peer", m.peer}, {"elements", m.element_count}, {"bytes", m.payload_bytes}};
-  for (const Transfer& t : m.transfers)
-    out["transfers"].push_back(transfer_json(t, s, schedule.values[static_cast<std::size_t>(t.reduction)], is_send));
+  for (const MessagePart& part : m.parts)
+    out["parts"].push_back(part_json(part, s, schedule.values[static_cast<std::size_t>(part.reduction)], is_send));
   return out;
 }
 

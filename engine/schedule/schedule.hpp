@@ -15,13 +15,13 @@
 
 namespace kplan {
 
-/// A share of a message: a piece of one reduction, whose last track is the message itself.
-struct Transfer {
+/// A piece of one reduction, whose last track is the message itself.
+struct MessagePart {
   int reduction = 0;
   Piece piece;               ///< sending: value tracks and the message; receiving: the place and the message
   bool is_assign = true;     ///< receiving: assign, though the operator may be another (`fresh`)
   bool is_injective = true;  ///< receiving: no place is met twice in the piece
-  bool operator==(const Transfer&) const = default;
+  bool operator==(const MessagePart&) const = default;
 };
 
 struct Message {
@@ -29,9 +29,9 @@ struct Message {
   std::int64_t payload_bytes = 0;  ///< elements times their size on the way
   std::int64_t bytes = 0;          ///< payload and what aligns segments
   std::int64_t element_count = 0;
-  std::uint64_t digest = 0;         ///< of claims, see Segment
-  std::vector<Transfer> transfers;  ///< in the order in which they are done
-  bool is_taken_whole = false;      ///< sent: the receiver has said that it cannot unpack it piece by piece
+  std::uint64_t digest = 0;        ///< of claims, see Segment
+  std::vector<MessagePart> parts;  ///< in the order in which they are done
+  bool is_taken_whole = false;     ///< sent: the receiver has said that it cannot unpack it piece by piece
   bool operator==(const Message&) const = default;
 };
 
@@ -120,7 +120,7 @@ std::string to_json(const Schedule& schedule, const PlanModel& plan);
 void add_message_track(Piece& piece, std::int64_t offset_bytes, std::int64_t element_bytes);
 
 /// The message that a flow makes, whose pieces it takes; laid out alike at both ends. As a sender has it: all its
-/// transfers assign.
+/// parts assign.
 Message message_of(const Statement& s, Flow& flow);
 
 /// Whether no two transfers of what is received go to a place in common, as far as it shows by how far they reach.

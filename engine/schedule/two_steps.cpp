@@ -20,14 +20,14 @@ Share share_of(std::int64_t rank, std::int64_t size, std::int64_t elements) {
   return {elements * rank / size, elements * (rank + 1) / size};
 }
 
-/// Whether the transfers lie one after the other, from the message's first byte to its last.
+/// Whether the parts lie one after the other, from the message's first byte to its last.
 bool follow_each_other(const Message& m, std::int64_t element_bytes) {
   std::int64_t at = 0;
-  for (const Transfer& t : m.transfers) {
-    Piece walked{t.piece.list_length, t.piece.counts, {}};
+  for (const MessagePart& part : m.parts) {
+    Piece walked{part.piece.list_length, part.piece.counts, {}};
     add_message_track(walked, at, element_bytes);
-    if (walked.tracks[0] != t.piece.tracks.back()) return false;
-    at += t.piece.element_count() * element_bytes;
+    if (walked.tracks[0] != part.piece.tracks.back()) return false;
+    at += part.piece.element_count() * element_bytes;
   }
   return at == m.bytes;
 }
@@ -40,16 +40,16 @@ Message part_of(const Message& m, Share share, std::int64_t element_bytes) {
   out.payload_bytes = out.bytes = out.element_count * element_bytes;
   out.digest = m.digest;
   std::int64_t at = 0, bytes = 0;
-  for (const Transfer& t : m.transfers) {
-    const std::int64_t count = t.piece.element_count(), first = std::clamp<std::int64_t>(share.first - at, 0, count),
+  for (const MessagePart& part : m.parts) {
+    const std::int64_t count = part.piece.element_count(), first = std::clamp<std::int64_t>(share.first - at, 0, count),
                        end = std::clamp<std::int64_t>(share.end - at, 0, count);
     at += count;
-    Piece rest = t.piece;
+    Piece rest = part.piece;
     rest.tracks.pop_back();
     for (Piece& piece : part_of(rest, first, end)) {
       add_message_track(piece, bytes, element_bytes);
       bytes += piece.element_count() * element_bytes;
-      out.transfers.push_back({t.reduction, std::move(piece), t.is_assign, t.is_injective});
+      out.parts.push_back({part.reduction, std::move(piece), part.is_assign, part.is_injective});
     }
   }
   return out;
@@ -59,7 +59,7 @@ Message part_of(const Message& m, Share share, std::int64_t element_bytes) {
 Message places_of(const Message& received, std::int64_t peer, Share share, std::int64_t place_bytes) {
   Message out = part_of(received, share, place_bytes);
   out.peer = peer;
-  for (Transfer& t : out.transfers) t.is_assign = true;
+  for (MessagePart& part : out.parts) part.is_assign = true;
   return out;
 }
 
@@ -117,14 +117,13 @@ bool can_go_in_two_steps(const Statement& s, const StatementSchedule& schedule, 
   if (std::cmp_less(own.bytes, least_bytes) || own.element_count < fewest_elements_a_rank * schedule.size) return false;
   const auto value_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
   // What a rank gives to its own places must be what it sends to all others.
-  if (!std::ranges::all_of(schedule.sends,
-                           [&](const Message& m) { return m.transfers == schedule.local_send[0].transfers; }))
+  if (!std::ranges::all_of(schedule.sends, [&](const Message& m) { return m.parts == schedule.local_send[0].parts; }))
     return false;
   const auto is_whole = [&](const Message& m) {
     return m.element_count == own.element_count && follow_each_other(m, value_bytes);
   };
   const auto goes_to_same_places = [&](const Message& m) {
-    return std::ranges::equal(m.transfers, own.transfers, [](const Transfer& a, const Transfer& b) {
+    return std::ranges::equal(m.parts, own.parts, [](const MessagePart& a, const MessagePart& b) {
       return a.is_injective && b.is_injective && a.piece == b.piece;
     });
   };

@@ -44,7 +44,7 @@ double seconds_of(const std::function<void()>& f) {
 
 /// What rank 0 of 2 packs first where that is the contents of `idx`.
 Piece first_sent(const Plan& plan, const std::vector<std::int32_t>& idx) {
-  return dry(plan, 0, 2, {{"idx", idx}}).statements[0].sends[0].transfers[0].piece;
+  return dry(plan, 0, 2, {{"idx", idx}}).statements[0].sends[0].parts[0].piece;
 }
 
 /// An index list with no closed form.
@@ -85,10 +85,10 @@ TEST_CASE("element ranges become strides, however long they are") {
               "a[k, 1]@(rank + 1) % size <<= b[0, 999999999 - k]@rank where k in {0 ... 999999999}");
   Schedule s;
   CHECK(seconds_of([&] { s = dry(plan, 3, 8); }) < 20);
-  const Piece& from = s.statements[0].sends[0].transfers[0].piece;
+  const Piece& from = s.statements[0].sends[0].parts[0].piece;
   CHECK(from.counts == std::vector<std::int64_t>{1'000'000'000});
   CHECK(from.tracks[0] == Track{{999'999'999 * 8LL}, {-8}});
-  CHECK(s.statements[0].receives[0].transfers[0].piece.tracks[0] == Track{{8}, {16}});
+  CHECK(s.statements[0].receives[0].parts[0].piece.tracks[0] == Track{{8}, {16}});
 }
 
 TEST_CASE("a redistribution from blocks to cycles is one strided piece for each peer") {
@@ -97,10 +97,10 @@ TEST_CASE("a redistribution from blocks to cycles is one strided piece for each 
   const Schedule s = dry(plan, 1, 4);
   REQUIRE(s.statements[0].sends.size() == 3);
   for (const Message& m : s.statements[0].sends) {
-    REQUIRE(m.transfers.size() == 1);
-    CHECK(m.transfers[0].piece.list_length == 1);
-    CHECK(m.transfers[0].piece.counts == std::vector<std::int64_t>{15});
-    CHECK(m.transfers[0].piece.tracks[0].strides == std::vector<std::int64_t>{32});
+    REQUIRE(m.parts.size() == 1);
+    CHECK(m.parts[0].piece.list_length == 1);
+    CHECK(m.parts[0].piece.counts == std::vector<std::int64_t>{15});
+    CHECK(m.parts[0].piece.tracks[0].strides == std::vector<std::int64_t>{32});
   }
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("a filter that leaves out a residue class is solved by classes, in whe
   const Plan plan =
       plan_of(R"("a": {"type": "f64", "shape": [300000]}, "b": {"type": "f64", "shape": [300000]})",
               "a[k]@(rank + 1) % size <<= b[299999 - k]@rank where k in range(300000), (k + rank) % 3 != 1");
-  const Piece piece = dry(plan, 0, 2).statements[0].sends[0].transfers[0].piece;  // 0, 2, 3, 5, 6, ...
+  const Piece piece = dry(plan, 0, 2).statements[0].sends[0].parts[0].piece;  // 0, 2, 3, 5, 6, ...
   CHECK(piece.list_length == 1);
   CHECK(piece.counts == std::vector<std::int64_t>{100000, 2});
   CHECK(piece.tracks[0].base(0) == 8 * 299999);
@@ -183,7 +183,7 @@ TEST_CASE("conditions on bits are walked through, and those on bits of block num
                             "a[k]@(rank + 1) % size <<= b[k]@rank where k in range(4200000), (k & 1) == 0");
   Schedule s;
   const double walked = seconds_of([&] { s = dry(even, 0, 2); });
-  const Piece piece = s.statements[0].sends[0].transfers[0].piece;
+  const Piece piece = s.statements[0].sends[0].parts[0].piece;
   CHECK(piece.counts == std::vector<std::int64_t>{2100000});
   CHECK(piece.tracks[0].strides == std::vector<std::int64_t>{16});
   const Plan swapped =
@@ -347,7 +347,9 @@ TEST_CASE("a claim of other knowledge than is inferred is an error, at its place
   const auto told = [](const std::string& statement, const std::string& claim, const std::string& more = "") {
     const Plan plan = Plan::parse(R"({"kplan": 1, "name": "p", "parameters": {"p": {"type": "i64", "scope": "private"}},
  "buffers": {"a": {"type": "f64", "shape": [8]}}, "statements": [
-  {"knowledge": ")" + claim + R"(", "communicate": ")" + statement + "\"" + more + "}]}", "claim.json");
+  {"knowledge": ")" + claim + R"(", "communicate": ")" +
+                                      statement + "\"" + more + "}]}",
+                                  "claim.json");
     try {
       infer_knowledge(plan.model(), plan.model().statements[0]);
     } catch (const PlanError& e) {
@@ -357,10 +359,11 @@ TEST_CASE("a claim of other knowledge than is inferred is an error, at its place
   };
   const std::string push = "a[0]@p <<= a[0]@rank", pull = "a[0]@rank <<= a[0]@p", known = "a[0]@1 <<= a[0]@0";
   const std::string is_pull = ", \"direction\": \"pull\"";
-  CHECK(told(push, "receiver") ==
-        "claim.json:3:17 /statements/0/knowledge: receiver knowledge is claimed, and statement 0 has sender knowledge: "
-        "the receiver `p` depends on `p`, which is private; leave the claim out, or claim corresponding if both ends of "
-        "each message know it [KP-A020]");
+  CHECK(
+      told(push, "receiver") ==
+      "claim.json:3:17 /statements/0/knowledge: receiver knowledge is claimed, and statement 0 has sender knowledge: "
+      "the receiver `p` depends on `p`, which is private; leave the claim out, or claim corresponding if both ends of "
+      "each message know it [KP-A020]");
   CHECK(told(known, "sender", is_pull) ==
         "claim.json:3:17 /statements/0/knowledge: sender knowledge is claimed, and statement 0 has global knowledge: "
         "the ranks depend on nothing private; leave the claim out [KP-A020]");

@@ -46,7 +46,7 @@ TEST_CASE("ghosts of a field that is periodic on one rank come in rows, and line
   const Schedule schedule =
       build_schedule(bind_values(std::shared_ptr<const PlanModel>(holder, &holder->model()), {}, 0, 1).bound);
   const StatementSchedule& s = schedule.statements[0];
-  const auto ends = join_ends(holder->model().statements[0], s.local_send[0].transfers, s.local_receive[0].transfers);
+  const auto ends = join_ends(holder->model().statements[0], s.local_send[0].parts, s.local_receive[0].parts);
   REQUIRE(ends);
 
   std::map<std::int64_t, std::int64_t> wanted;

@@ -12,14 +12,14 @@ TEST_CASE("entries are numbers of elements from the lowest one on") {
 
 TEST_CASE("a list is cut where its entries cannot say how far it reaches") {
   constexpr std::int64_t far = std::int64_t{1} << 36;
-  Transfer t;
-  t.piece.list_length = 6;
-  t.piece.tracks = {{{0, 8, far, far + 8, far + 16, 0}, {}}, {{0}, {}, 8}, {{7}, {}}};
-  const std::vector<ListedTrack> tracks{{&t.piece.tracks[0], 8, far}, {&t.piece.tracks[1], 8, 6}};
-  const std::vector<std::int64_t> ends = list_ends(t.piece, tracks);
+  MessagePart part;
+  part.piece.list_length = 6;
+  part.piece.tracks = {{{0, 8, far, far + 8, far + 16, 0}, {}}, {{0}, {}, 8}, {{7}, {}}};
+  const std::vector<ListedTrack> tracks{{&part.piece.tracks[0], 8, far}, {&part.piece.tracks[1], 8, 6}};
+  const std::vector<std::int64_t> ends = list_ends(part.piece, tracks);
   CHECK(ends == std::vector<std::int64_t>{2, 5, 6});
   std::vector<Piece> parts;
-  each_part(t, ends, [&](const Transfer& part) { parts.push_back(part.piece); });
+  each_section(part, ends, [&](const MessagePart& section) { parts.push_back(section.piece); });
   REQUIRE(parts.size() == 3);
   CHECK(parts[1] == Piece{3, {}, {{{far, far + 8, far + 16}, {}}, {{16}, {}, 8}, {{7}, {}}}});
   CHECK(parts[2] == Piece{1, {}, {{{0}, {}}, {{40}, {}}, {{7}, {}}}});

@@ -102,7 +102,7 @@ TEST_CASE("an all-reduce is cut into shares, which go to all in a second stateme
   CHECK(ranks[2].statements[0].collective.kind == transport::CollectiveKind::alltoall);
   CHECK(ranks[2].statements[1].collective.kind == transport::CollectiveKind::allgather);
   // The second message of rank 2 to the others is the third quarter of `a`.
-  CHECK(ranks[2].statements[1].sends[0].transfers[0].piece.tracks[0].bases == Words{120 * 8});
+  CHECK(ranks[2].statements[1].sends[0].parts[0].piece.tracks[0].bases == Words{120 * 8});
 }
 
 TEST_CASE("what is no all-reduce, or could differ in two steps, is not divided") {
