@@ -6,7 +6,7 @@
 #include <span>
 
 #include "engine/analysis/pattern.hpp"
-#include "engine/runtime/letter.hpp"
+#include "engine/runtime/letter_head.hpp"
 #include "engine/schedule/schedule.hpp"
 
 namespace kplan {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/analysis/column_program.hpp"
-#include "engine/runtime/letter.hpp"
+#include "engine/runtime/letter_head.hpp"
 
 namespace kplan {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/runtime/letter.hpp"
+#include "engine/runtime/letter_head.hpp"
 #include "kplan/transport.hpp"
 
 namespace kplan {

@@ -1,4 +1,4 @@
-#include "engine/runtime/letter.hpp"
+#include "engine/runtime/letter_head.hpp"
 
 #include <cstring>
 
