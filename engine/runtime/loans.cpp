@@ -194,9 +194,8 @@ void IncomingLoan::set_varying(const std::vector<ScalarValue>& parameters) {
 const ReadyCall* IncomingLoan::apply(std::span<const std::byte* const> regions,
                                      const std::vector<BoundMemory>& memory) {
   const ReadyCall* faulty = nullptr;
-  // Kernels only read what was lent.
   for (std::size_t k = 0; k < calls_.size(); ++k)
-    if (calls_[k](memory, const_cast<std::byte*>(regions[regions_[k]])) != 0) faulty = &calls_[k];
+    if (calls_[k].unpack(memory, regions[regions_[k]]) != 0) faulty = &calls_[k];
   return faulty;
 }
 

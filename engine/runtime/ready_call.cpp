@@ -120,9 +120,9 @@ std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spe
   return kernel_(arguments);
 }
 
-std::uint64_t ReadyCall::run_listed(const std::vector<BoundMemory>& memory, std::byte* message,
-                                    std::span<const jit::ListEntry> places) {
-  set_bases(memory, message);
+std::uint64_t ReadyCall::unpack_listed(const std::vector<BoundMemory>& memory, const std::byte* message,
+                                       std::span<const jit::ListEntry> places) {
+  set_bases(memory, const_cast<std::byte*>(message));
   lists_[0] = places.data();
   const jit::KernelArguments arguments{
       bases_.data(),       lists_.data(), std::ssize(places), call_.extents.data(), call_.strides_bytes.data(),

@@ -24,9 +24,13 @@ class ReadyCall {
   /// Runs it on the memory; `message` is the message's first byte. Returns 0, or 1 + the number of an iteration with a
   /// zero divisor.
   std::uint64_t operator()(const std::vector<BoundMemory>& memory, std::byte* message);
+  /// The same for calls that unpack: these only read the message.
+  std::uint64_t unpack(const std::vector<BoundMemory>& memory, const std::byte* message) {
+    return (*this)(memory, const_cast<std::byte*>(message));
+  }
   /// The same with another list for stream 0, the only one that has one.
-  std::uint64_t run_listed(const std::vector<BoundMemory>& memory, std::byte* message,
-                           std::span<const jit::ListEntry> places);
+  std::uint64_t unpack_listed(const std::vector<BoundMemory>& memory, const std::byte* message,
+                              std::span<const jit::ListEntry> places);
   void set_varying(const std::vector<ScalarValue>& parameters);
   const KernelCall& call() const { return call_; }
   /// How many bytes that lie together at both ends it copies at a time; 0: it does not copy.

@@ -19,8 +19,8 @@ constexpr std::size_t fewest_rows = 16;
 /// So many slices a body of the least length may have.
 constexpr std::size_t slices_of_least = 32;
 
-/// The call that applies a reduction to single elements, for ReadyCall::run_listed: entries of its list are numbers of
-/// elements in the place's buffer. For operators of plans.
+/// The call that applies a reduction to single elements, for ReadyCall::unpack_listed: entries of its list are numbers
+/// of elements in the place's buffer. For operators of plans.
 ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int reduction, jit::Wait wait) {
   const Reduction& r = bound.model->statements[statement].reductions[static_cast<std::size_t>(reduction)];
   StatementSchedule schedule;
@@ -427,8 +427,7 @@ std::span<const std::byte> RowStatement::payload(std::span<const std::byte> lett
     }
     for (const ArrivedRows::Segment& segment : part.come.segments()) {
       part.come.list(segment, listed_);
-      // Kernels that unpack only read the message.
-      if (!listed_.empty() && part.update->run_listed(memory, const_cast<std::byte*>(segment.values), listed_) != 0)
+      if (!listed_.empty() && part.update->unpack_listed(memory, segment.values, listed_) != 0)
         faulty = faulty ? faulty : &*part.update;
     }
   }

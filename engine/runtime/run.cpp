@@ -59,8 +59,6 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
                std::ranges::any_of(varying_, [](const auto& varying) { return varying != nullptr; });
 }
 
-[[gnu::hot]] RunContext Runner::context() { return {program_.bound, memory_, program_.operators, *this}; }
-
 void Runner::fail(const char* code, const std::string& what, const char* hint) {
   throw TransportError(code, fmt::format("plan {}, {} in run {}{}", program_.schedule.plan, what, run_, hint));
 }
@@ -102,15 +100,14 @@ void Runner::begin_collective(int number, StatementProgram& s) {
   std::byte* last = nullptr;
   for (OutgoingMessage& m : s.outgoing) {
     std::byte* const part = s.collective->outgoing(static_cast<int>(m.world_rank));
-    if (part != last) pack(number, m, part);
+    if (part != last) context().pack(m.calls, part, number);
     last = part;
   }
   s.collective->start();
 }
 
 [[gnu::hot]] void Runner::begin_statement(int number, StatementProgram& s) {
-  for (ReadyCall& call : s.staging)
-    if (call(memory_, s.staged.data()) != 0) note_zero_divisor(number, call, true);
+  context().pack(s.staging, s.staged.data(), number);
   for (IncomingMessage& m : s.incoming) {
     m.is_done = m.comes_whole = false;
     if (m.pieces) m.pieces->begin_run();
@@ -118,52 +115,51 @@ void Runner::begin_collective(int number, StatementProgram& s) {
   }
   if (s.collective) return begin_collective(number, s);
   bool are_others_carried = false;
-  for (OutgoingMessage& m : s.outgoing) {
-    if (m.is_carried && are_others_carried) continue;
-    if (m.pieces) m.pieces->begin_run();
-    if (m.loan && m.loan->is_wanted() && lend(number, m)) continue;
-    if (lends_to_fetch_ && m.fetched_from && lend_to_fetch(number, m)) continue;
-    if (m.pieces && may_wait_ && m.pieces->are_better()) {
-      m.pieces->begin();
-      under_way_.push_back({number, &m});
-      are_others_carried = true;
-      continue;
-    }
-    std::byte* const slot = wait_for_slot(number, m);
-    const std::uint64_t seq = m.next++;
-    if (m.in_place) {
-      m.channel->put_in_place(
-          seq, memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes, m.bytes);
-      if (m.may_be_taken_back) note_lent(number, m);
-      continue;
-    }
-    if (m.placement && places_) {
-      m.channel->put_placed(seq);
-      continue;
-    }
-    const transport::Stores stores = m.may_be_far ? m.channel->best_stores(seq) : transport::Stores::cached;
-    if (stores != transport::Stores::cached) {
-      pack_for_far(number, m, slot, stores);
-    } else if (m.pieces && m.pieces->when == InPieces::from_memory) {
-      const Clock::time_point begin = Clock::now();
-      pack(number, m, slot);
-      m.pieces->note_packing(Clock::now() - begin);
-    } else {
-      pack(number, m, slot);
-    }
-    m.channel->put(seq, m.bytes);
+  for (OutgoingMessage& m : s.outgoing)
+    if (!m.is_carried || !are_others_carried) are_others_carried = send(number, m) || are_others_carried;
+}
+
+/// Sends a message, lends it, or begins to send its pieces; whether these carry those of others.
+[[gnu::hot]] bool Runner::send(int number, OutgoingMessage& m) {
+  if (m.pieces) m.pieces->begin_run();
+  if (m.loan && m.loan->is_wanted() && lend(number, m)) return false;
+  if (lends_to_fetch_ && m.fetched_from && lend_to_fetch(number, m)) return false;
+  if (m.pieces && may_wait_ && m.pieces->are_better()) {
+    m.pieces->begin();
+    under_way_.push_back({number, &m});
+    return true;
   }
+  std::byte* const slot = wait_for_slot(number, m);
+  const std::uint64_t seq = m.next++;
+  if (m.in_place) {
+    const std::byte* const region =
+        memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes;
+    m.channel->put_in_place(seq, region, m.bytes);
+    if (m.may_be_taken_back) note_lent(number, m);
+    return false;
+  }
+  if (m.placement && places_) {
+    m.channel->put_placed(seq);
+    return false;
+  }
+  const transport::Stores stores = m.may_be_far ? m.channel->best_stores(seq) : transport::Stores::cached;
+  if (stores != transport::Stores::cached) {
+    pack_for_far(number, m, slot, stores);
+  } else if (m.pieces && m.pieces->when == InPieces::from_memory) {
+    const Clock::time_point begin = Clock::now();
+    context().pack(m.calls, slot, number);
+    m.pieces->note_packing(Clock::now() - begin);
+  } else {
+    context().pack(m.calls, slot, number);
+  }
+  m.channel->put(seq, m.bytes);
+  return false;
 }
 
-[[gnu::hot]] void Runner::pack(int number, OutgoingMessage& m, std::byte* slot) {
-  for (ReadyCall& call : m.calls)
-    if (call(memory_, slot) != 0) note_zero_divisor(number, call, true);
-}
-
-/// The same for far lines: in memory of this rank's own, and copied from there.
+/// Packs for far lines: in memory of this rank's own, and copies from there.
 void Runner::pack_for_far(int number, OutgoingMessage& m, std::byte* slot, transport::Stores stores) {
   if (!m.cursor) {
-    pack(number, m, made_.data());
+    context().pack(m.calls, made_.data(), number);
     return transport::copy_to_slot(slot, made_.data(), m.bytes, stores);
   }
   m.cursor->restart();
@@ -199,10 +195,8 @@ const ReadyCall* Runner::send_rest(OutgoingMessage& m) {
   return faulty;
 }
 
-[[gnu::hot]] void Runner::apply(StatementProgram& s, IncomingMessage& m, std::byte* message) {
-  const bool is_direct = m.is_local && s.staging.empty();
-  for (ReadyCall& call : m.calls)
-    if (call(memory_, message) != 0) note_zero_divisor(s.statement, call, is_direct);
+[[gnu::hot]] void Runner::apply(StatementProgram& s, IncomingMessage& m, const std::byte* message) {
+  context().unpack(m.calls, message, s.statement, /*has_values=*/m.is_local && s.staging.empty());
   m.is_done = true;
 }
 
@@ -254,8 +248,7 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
   }
   if (s.collective) {
     if (!s.collective->is_complete()) return false;
-    // Kernels that unpack only read the message.
-    apply(s, m, const_cast<std::byte*>(s.collective->incoming(static_cast<int>(m.world_rank))));
+    apply(s, m, s.collective->incoming(static_cast<int>(m.world_rank)));
     return true;
   }
   if (m.pieces && !m.comes_whole) {
@@ -266,8 +259,7 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
     if (!m.pieces->have_all_come()) return false;
     m.comes_whole = true;
   }
-  // Kernels that unpack only read the message.
-  auto* message = const_cast<std::byte*>(m.channel->arrived(m.next));
+  const std::byte* const message = m.channel->arrived(m.next);
   if (!message) return false;
   const auto regions = m.channel->lent(m.next);
   if (m.pieces && m.channel->is_to_be_fetched(m.next)) {

@@ -91,11 +91,11 @@ class Runner final : private FaultNotes {
   void begin_collective(int number, StatementProgram& s);
   std::vector<Wait> not_come(const StatementProgram& s);
   bool finish_statement(int number, StatementProgram& s);
+  bool send(int number, OutgoingMessage& m);
   std::byte* wait_for_slot(int number, OutgoingMessage& m);
   bool lend(int number, OutgoingMessage& m);
   bool lend_to_fetch(int number, OutgoingMessage& m);
   void note_lent(int number, OutgoingMessage& m);
-  void pack(int number, OutgoingMessage& m, std::byte* slot);
   void pack_for_far(int number, OutgoingMessage& m, std::byte* slot, transport::Stores stores);
   void look_at_bindings();
   void tell_places();
@@ -118,10 +118,10 @@ class Runner final : private FaultNotes {
   void apply_own(IncomingMessage& m);
   bool take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions);
   bool take_fetched(StatementProgram& s, IncomingMessage& m);
-  void apply(StatementProgram& s, IncomingMessage& m, std::byte* message);
+  void apply(StatementProgram& s, IncomingMessage& m, const std::byte* message);
   void apply_in_parts(StatementProgram& s, IncomingMessage& m, const std::byte* message);
   void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) override;
-  RunContext context();
+  RunContext context() { return {program_.bound, memory_, program_.operators, *this}; }
   static Wait coming(const IncomingMessage& m);
   static Wait taking(const OutgoingMessage& m);
   /// Waits for peers, unless the run is only tested: `ready` says whether they have all done it, `waiting` lists those

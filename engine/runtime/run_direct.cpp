@@ -86,7 +86,7 @@ void Runner::collect_loans() {
     }
     if (++m.vain_looks <= most_vain_looks || !m.channel->take_back(seq)) return false;
     if (m.loan) m.loan->note_taken_back();
-    pack(u.statement, m, m.channel->send_slot(seq));
+    context().pack(m.calls, m.channel->send_slot(seq), u.statement);
     m.channel->put(seq, m.bytes);
     return has_moved_ = true;
   });

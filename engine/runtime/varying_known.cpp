@@ -16,8 +16,8 @@ namespace kplan {
     if (now_->schedule.sends[k].element_count == 0) continue;
     const auto to = static_cast<int>(m.world_rank);
     std::byte* const letter = letters_.add(*first_, to, message_letter_bytes(m.bytes));
-    context.call(m.calls, begin_message_letter(letter, uniform_hash_, &now_->schedule.sends[k]), number_,
-                 /*are_values=*/true);
+    std::byte* const message = begin_message_letter(letter, uniform_hash_, &now_->schedule.sends[k]);
+    context.pack(m.calls, message, static_cast<int>(number_));
   }
 }
 

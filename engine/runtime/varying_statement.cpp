@@ -34,7 +34,7 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
   if (is_pull_told() || can_settle_) second_ = transport.open_exchange(deadline);
   for (transport::SparseExchange* exchange : {first_.get(), second_.get()})
     if (exchange) exchange->keep(letters_.memory());
-  if (transport.tells_faster()) told_ = others();
+  if (transport.tells_faster()) always_told_ = others();
 }
 
 /// All other ranks, ascending.
@@ -124,17 +124,17 @@ void VaryingStatement::pack(const RunContext& context) {
   StatementProgram& program = make_sending(context);
   for (std::size_t k = 0; k < program.outgoing.size(); ++k) {
     OutgoingMessage& m = program.outgoing[k];
-    context.call(m.calls, add_message(letters_.grown(m.world_rank), now_->schedule.sends[k], m.bytes), number_,
-                 /*are_values=*/true);
+    std::byte* const message = add_message(letters_.grown(m.world_rank), now_->schedule.sends[k], m.bytes);
+    context.pack(m.calls, message, static_cast<int>(number_));
   }
 }
 
 /// Begins the exchange in which nobody knows who sends to it.
 [[gnu::hot]] void VaryingStatement::begin_first() {
   letters_.add_heads(compared_, uniform_hash_);
-  if (told_.empty()) return first_->begin(letters_.list());
-  letters_.add_empty(told_);
-  first_->begin(letters_.list(), told_);
+  if (always_told_.empty()) return first_->begin(letters_.list());
+  letters_.add_empty(always_told_);
+  first_->begin(letters_.list(), always_told_);
 }
 
 [[gnu::hot]] bool VaryingStatement::advance(const RunContext& context) {
@@ -228,7 +228,7 @@ void VaryingStatement::finish_told(const RunContext& context, std::vector<Notice
     incoming.sends.clear();
     now_->receiving = make_statement_program(*now_->bound, incoming, context.operators, reuse());
   }
-  context.call(now_->receiving->staging, now_->receiving->staged.data(), number_, /*are_values=*/true);
+  context.pack(now_->receiving->staging, now_->receiving->staged.data(), static_cast<int>(number_));
 }
 
 [[gnu::hot]] void VaryingStatement::take_rows(const RunContext& context) {
@@ -346,12 +346,10 @@ void VaryingStatement::go_general_way(const RunContext& context) {
   }
   if (!now_->bound || now_->schedule.size == 0) return;
   for (IncomingMessage& m : now_->receiving->incoming) {
-    std::byte* message = m.is_local ? now_->receiving->staged.data() : nullptr;
-    // Kernels that unpack only read the message.
-    if (const ArrivedPattern* arrived = m.is_local ? nullptr : arrived_from(m.peer))
-      message = const_cast<std::byte*>(arrived->payload.data());
+    const std::byte* message = m.is_local ? now_->receiving->staged.data() : nullptr;
+    if (const ArrivedPattern* arrived = m.is_local ? nullptr : arrived_from(m.peer)) message = arrived->payload.data();
     const bool is_direct = m.is_local && now_->receiving->staging.empty();
-    context.call(m.calls, message, number_, /*are_values=*/is_direct);
+    context.unpack(m.calls, message, static_cast<int>(number_), /*has_values=*/is_direct);
   }
 }
 

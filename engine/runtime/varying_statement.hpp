@@ -11,35 +11,12 @@
 #include "engine/runtime/known_patterns.hpp"
 #include "engine/runtime/pattern_letter.hpp"
 #include "engine/runtime/row_statement.hpp"
+#include "engine/runtime/run_context.hpp"
 #include "engine/runtime/sent_letters.hpp"
 #include "engine/runtime/uniform_check.hpp"
 #include "kplan/transport.hpp"
 
 namespace kplan {
-
-/// Where a run takes note of what fails while others wait: it is thrown at the end.
-class FaultNotes {
- public:
-  /// A kernel has met a zero divisor in a value, or in an operator. The first of a run counts.
-  virtual void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) = 0;
-
- protected:
-  ~FaultNotes() = default;
-};
-
-/// What a run gives its statements.
-struct RunContext {
-  const BoundPlan& bound;  ///< with the contents of varying buffers
-  const std::vector<BoundMemory>& memory;
-  const NativeOperators& operators;
-  FaultNotes& notes;
-
-  /// Makes a statement's kernel calls on a message; `are_values`: what they evaluate.
-  void call(std::span<ReadyCall> calls, std::byte* message, std::size_t statement, bool are_values) const {
-    for (ReadyCall& call : calls)
-      if (call(memory, message) != 0) notes.note_zero_divisor(static_cast<int>(statement), call, are_values);
-  }
-};
 
 class VaryingStatement {
  public:
@@ -107,7 +84,8 @@ class VaryingStatement {
   bool is_told_;
   std::unique_ptr<transport::SparseExchange> first_;
   std::unique_ptr<transport::SparseExchange> second_;  ///< of values that were asked for, or to settle patterns
-  std::vector<int> told_;  ///< all other ranks, where each is told in every exchange; empty where receivers find out
+  /// All other ranks, where each gets a letter in every first exchange; empty where receivers find out who sends.
+  std::vector<int> always_told_;
   std::shared_ptr<RowStatement> rows_;  ///< null where the statement goes the general way
   SentLetters letters_;
 

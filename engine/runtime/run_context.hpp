@@ -1,0 +1,41 @@
+#pragma once
+// What a run gives its statements, and how they make their kernel calls.
+
+#include <span>
+#include <vector>
+
+#include "engine/analysis/bound_plan.hpp"
+#include "engine/runtime/native_reduction.hpp"
+#include "engine/runtime/ready_call.hpp"
+
+namespace kplan {
+
+/// Where a run takes note of what fails while others wait: it is thrown at the end.
+class FaultNotes {
+ public:
+  /// A kernel has met a zero divisor in a value, or in an operator. The first of a run counts.
+  virtual void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) = 0;
+
+ protected:
+  ~FaultNotes() = default;
+};
+
+struct RunContext {
+  const BoundPlan& bound;  ///< with the contents of varying buffers
+  const std::vector<BoundMemory>& memory;
+  const NativeOperators& operators;
+  FaultNotes& notes;
+
+  /// Makes a message of values.
+  void pack(std::span<ReadyCall> calls, std::byte* message, int statement) const {
+    for (ReadyCall& call : calls)
+      if (call(memory, message) != 0) notes.note_zero_divisor(statement, call, /*is_value=*/true);
+  }
+  /// Applies what a message has brought. `has_values`: they are evaluated only here, and there is no message.
+  void unpack(std::span<ReadyCall> calls, const std::byte* message, int statement, bool has_values) const {
+    for (ReadyCall& call : calls)
+      if (call.unpack(memory, message) != 0) notes.note_zero_divisor(statement, call, has_values);
+  }
+};
+
+}  // namespace kplan
