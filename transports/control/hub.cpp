@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "transports/control/stream.hpp"
-#include "transports/matching.hpp"
+#include "transports/not_come.hpp"
 
 namespace kplan::transport::control {
 namespace {
@@ -192,10 +192,7 @@ void Hub::give_up(int rank, const std::string& waited) {
     if (!place(each).contribution) missing.push_back(each);
   }
   if (!place(rank).contribution) return;  // all came in the last moment
-  if (given_up_.empty()) {
-    given_up_ = "rank " + std::to_string(rank) + " waited " + waited + " s for " + rank_list(missing) + " of " +
-                std::to_string(size()) + " to come to it";
-  }
+  if (given_up_.empty()) given_up_ = waited_in_vain(rank, waited, missing, size());
   send_all(Word::given_up, rank, given_up_);
 }
 

@@ -10,6 +10,7 @@
 
 #include "transports/codes.hpp"
 #include "transports/control/hub.hpp"
+#include "transports/not_come.hpp"
 #include "transports/pause.hpp"
 
 namespace kplan::transport::control {
@@ -19,8 +20,6 @@ using namespace std::chrono_literals;
 
 constexpr auto time_to_take_the_last = 100ms;
 constexpr auto time_of_leaving = 1s;
-
-std::string in_seconds(Clock::duration time) { return std::to_string(std::chrono::duration<double>(time).count()); }
 
 std::vector<std::string> split(std::string_view all, int ranks) {
   std::vector<std::string> result;
@@ -121,17 +120,9 @@ bool Member::is_dead(int rank) {
 
 /// Whether some rank will never come to the call in which this rank is.
 void Member::throw_if_hopeless() const {
-  const std::string self = "rank " + std::to_string(rank_);
-  for (const auto& [rank, end] : ended_) {
-    if (end.contributions >= calls_ && !is_hub_gone_) continue;
-    throw TransportError(codes::lost, self + " waits in a collective call for rank " + std::to_string(rank) +
-                                          ", which has ended; see what rank " + std::to_string(rank) + " reports");
-  }
-  if (!given_up_.empty()) {
-    throw TransportError(codes::not_come, self + " is in a collective call, and " + given_up_ +
-                                              "; make the same collective calls in the same order on every rank, or "
-                                              "raise KPLAN_TIMEOUT");
-  }
+  for (const auto& [rank, end] : ended_)
+    if (end.contributions < calls_ || is_hub_gone_) throw_ended(rank_, rank);
+  if (!given_up_.empty()) throw_given_up(rank_, given_up_);
 }
 
 /// Says that this rank's time is up. Returns if all have come in the last moment: the hub has told the others so.

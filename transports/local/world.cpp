@@ -4,7 +4,7 @@
 #include "transports/local/world.hpp"
 
 #include "transports/codes.hpp"
-#include "transports/matching.hpp"
+#include "transports/not_come.hpp"
 #include "transports/pause.hpp"
 
 namespace kplan::transport::local_backend {
@@ -57,21 +57,13 @@ std::vector<int> World::missing() const {
 }
 
 void World::throw_if_hopeless(int rank) const {
-  const std::string self = "rank " + std::to_string(rank);
-  for (const int absent : missing()) {
-    if (is_gone(absent))
-      throw TransportError(codes::lost, self + " waits in a collective call for rank " + std::to_string(absent) +
-                                            ", which has ended; see what rank " + std::to_string(absent) + " reports");
-  }
-  if (!given_up_.empty()) throw TransportError(codes::not_come, self + " is in a collective call, and " + given_up_);
+  for (const int absent : missing())
+    if (is_gone(absent)) throw_ended(rank, absent);
+  if (!given_up_.empty()) throw_given_up(rank, given_up_);
 }
 
 void World::give_up(int rank, Clock::duration waited) {
-  const std::string seconds = std::to_string(std::chrono::duration<double>(waited).count());
-  given_up_ = "rank " + std::to_string(rank) + " waited " + seconds + " s for " + rank_list(missing()) + " of " +
-              std::to_string(size()) +
-              " to come to it; make the same collective calls in the same order on every rank, " +
-              "or raise KPLAN_TIMEOUT";
+  given_up_ = waited_in_vain(rank, in_seconds(waited), missing(), size());
   changed_.notify_all();
   throw TransportError(codes::not_come, "in a collective call, " + given_up_);
 }

@@ -18,6 +18,7 @@
 #include "transports/node/offer.hpp"
 #include "transports/node/ring_store.hpp"
 #include "transports/node/segments_of_all.hpp"
+#include "transports/not_come.hpp"
 #include "transports/pause.hpp"
 #include "transports/shared/lent_pipes.hpp"
 #include "transports/shared/ring.hpp"
@@ -253,20 +254,14 @@ void NodeTransport::wait_for_all(Clock::time_point deadline) {
 /// rank has given up.
 void NodeTransport::look_for_missing(Clock::time_point begin, Clock::time_point deadline) {
   const Clock::time_point now = Clock::now();
-  const std::string self = "rank " + std::to_string(rank());
   const std::vector<int> missing = gathering_->waits_for();
   if (!missing.empty() && now >= deadline && gathering_->given_up().empty())
-    gathering_->give_up(self + " waited " + std::to_string(std::chrono::duration<double>(now - begin).count()) +
-                        " s for " + rank_list(missing) + " of " + std::to_string(size()) +
-                        " to come to it; make the same collective calls in the same order on every rank, or raise "
-                        "KPLAN_TIMEOUT");
+    gathering_->give_up(waited_in_vain(rank(), in_seconds(now - begin), missing, size()));
   const std::string given_up = gathering_->given_up();
-  if (!given_up.empty()) throw TransportError(codes::not_come, self + " is in a collective call, and " + given_up);
-  for (const int rank : missing) {
-    if (!is_dead(rank) && !base_->is_dead(rank)) continue;
-    if (gathering_->has_begun(rank)) continue;  // before it ended
-    throw TransportError(codes::lost, self + " waits in a collective call for rank " + std::to_string(rank) +
-                                          ", which has ended; see what rank " + std::to_string(rank) + " reports");
+  if (!given_up.empty()) throw_given_up(rank(), given_up);
+  for (const int absent : missing) {
+    const bool has_ended = is_dead(absent) || base_->is_dead(absent);
+    if (has_ended && !gathering_->has_begun(absent)) throw_ended(rank(), absent);  // it may have begun before it ended
   }
 }
 
