@@ -12,7 +12,7 @@ using namespace kplan::programs;
 
 namespace {
 
-constexpr std::int64_t most = 500000;
+constexpr std::int64_t most = 150000;
 
 /// What each rank sends each other in some run.
 std::int64_t count(int run, int from, int to) {
