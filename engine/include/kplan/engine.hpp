@@ -281,7 +281,8 @@ class Engine {
   /// differ between ranks, indices out of bounds, places assigned twice; Unsupported; CompilerError; TransportError.
   /// A plan that was compiled before with the same values and `code` is taken from memory when no rank uses it any more:
   /// one small all-gather. Else cost grows with what this rank sends and receives; four small all-gathers, and one sparse
-  /// exchange where only one end of messages knows them.
+  /// exchange where only one end of messages knows them. Runs that this rank has started do not go on to later phases,
+  /// or answer varying pulls, meanwhile: wait for them first where others may be waiting in the same run.
   Executable compile(const Plan& plan, const Values& values = {}, Code code = Code::when_ready);
 
  private:
