@@ -16,10 +16,10 @@ enum class StreamKind : std::uint8_t { message, buffer, table };
 
 struct StreamUse {
   StreamKind kind = StreamKind::message;
-  int buffer = -1;                   ///< buffer
-  std::int64_t offset_bytes = 0;     ///< from its start
-  Unfilled<jit::ListEntry> list;     ///< when the stream is indexed
-  Words table;                       ///< table: the memory itself
+  int buffer = -1;                ///< buffer
+  std::int64_t offset_bytes = 0;  ///< from its start
+  Unfilled<jit::ListEntry> list;  ///< when the stream is indexed
+  Words table;                    ///< table: the memory itself
 };
 
 struct KernelCall {

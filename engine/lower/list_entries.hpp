@@ -20,8 +20,8 @@ struct ListedTrack {
   std::int64_t most;  ///< units from the lowest position to the highest, at most
 };
 
-/// Where the list of a piece must be cut so that the entries of each section can say how far it reaches: the ends of the
-/// sections.
+/// Where the list of a piece must be cut so that the entries of each section can say how far it reaches: the ends of
+/// the sections.
 std::vector<std::int64_t> list_ends(const Piece& piece, const std::vector<ListedTrack>& tracks);
 
 /// Calls f for the sections of a part of a message whose lists have these ends.

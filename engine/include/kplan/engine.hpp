@@ -138,8 +138,8 @@ class Executable {
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   /// Hands it back to the engine, which keeps it with its channels for the next compile of the same plan with the same
-  /// values, or ends it. Local. A run in flight is given up; what it sends over MPI or libfabric from where it lies must
-  /// stay until its peers have taken it.
+  /// values, or ends it. Local. A run in flight is given up; what it sends over MPI or libfabric from where it lies
+  /// must stay until its peers have taken it.
   ~Executable();
 
   /// Binds a buffer to the program's memory, row-major (or as the plan's strides say), from its first element. Buffers
@@ -279,10 +279,10 @@ class Engine {
   /// values, and its own private ones. Values are needed for parameters without default, and for fixed buffers, whose
   /// contents are copied. Errors are thrown on all ranks, or on none: PlanError for values that are missing, wrong or
   /// differ between ranks, indices out of bounds, places assigned twice; Unsupported; CompilerError; TransportError.
-  /// A plan that was compiled before with the same values and `code` is taken from memory when no rank uses it any more:
-  /// one small all-gather. Else cost grows with what this rank sends and receives; four small all-gathers, and one sparse
-  /// exchange where only one end of messages knows them. Runs that this rank has started do not go on to later phases,
-  /// or answer varying pulls, meanwhile: wait for them first where others may be waiting in the same run.
+  /// A plan that was compiled before with the same values and `code` is taken from memory when no rank uses it any
+  /// more: one small all-gather. Else cost grows with what this rank sends and receives; four small all-gathers, and
+  /// one sparse exchange where only one end of messages knows them. Runs that this rank has started do not go on to
+  /// later phases, or answer varying pulls, meanwhile: wait for them first where others may be waiting in the same run.
   Executable compile(const Plan& plan, const Values& values = {}, Code code = Code::when_ready);
 
  private:
