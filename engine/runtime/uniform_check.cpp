@@ -7,6 +7,7 @@
 
 #include "engine/analysis/knowledge.hpp"
 #include "engine/schedule/schedule.hpp"
+#include "plans/hash.hpp"
 
 namespace kplan {
 
@@ -28,13 +29,8 @@ UniformHash::UniformHash(const PlanModel& plan, const Statement& s) : parameters
     if (!bound.state.contents[n]) continue;
     const std::size_t size = bound.model->buffers[n].type.size_bytes;
     each_run(bound.state.layouts[n], [&](std::int64_t first, std::int64_t count) {
-      const std::byte* const at = bound.state.contents[n] + static_cast<std::size_t>(first) * size;
-      const std::size_t bytes = static_cast<std::size_t>(count) * size;
-      for (std::size_t k = 0; k < bytes; k += 8) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, at + k, std::min<std::size_t>(8, bytes - k));
-        out = mixed(out, word);
-      }
+      const auto begin = static_cast<std::size_t>(first) * size, bytes = static_cast<std::size_t>(count) * size;
+      out = mixed(out, hash64({bound.state.contents[n] + begin, bytes}));
     });
   }
   return out;
