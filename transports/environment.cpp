@@ -118,6 +118,10 @@ std::size_t place_block_bytes_from_environment() {
   return number_from_environment("KPLAN_PLACE_BLOCK_BYTES", 8, "any block");
 }
 
+std::size_t ahead_bytes_from_environment() {
+  return number_from_environment("KPLAN_AHEAD_BYTES", 131072, "messages that go whole");
+}
+
 std::vector<std::string_view> checked_variables() {
   (void)timeout_from_environment();
   (void)node_path_from_environment();
@@ -131,13 +135,14 @@ std::vector<std::string_view> checked_variables() {
   (void)two_step_bytes_from_environment();
   (void)place_bytes_from_environment();
   (void)place_block_bytes_from_environment();
+  (void)ahead_bytes_from_environment();
   (void)one_sided_from_environment();
-  return {"KPLAN_TIMEOUT",        "KPLAN_NODE",         "KPLAN_COLLECTIVES",
-          "KPLAN_PIECE_BYTES",    "KPLAN_FAR_NS",       "KPLAN_NON_TEMPORAL_BYTES",
-          "KPLAN_LEND_BYTES",     "KPLAN_LEND_SPREAD",  "KPLAN_FETCH_BYTES",
-          "KPLAN_TWO_STEP_BYTES", "KPLAN_PLACE_BYTES",  "KPLAN_PLACE_BLOCK_BYTES",
-          "KPLAN_OFI_ONE_SIDED",  "KPLAN_OFI_PROVIDER", "KPLAN_RENDEZVOUS",
-          "KPLAN_RANK",           "KPLAN_SIZE"};
+  return {"KPLAN_TIMEOUT",        "KPLAN_NODE",          "KPLAN_COLLECTIVES",
+          "KPLAN_PIECE_BYTES",    "KPLAN_FAR_NS",        "KPLAN_NON_TEMPORAL_BYTES",
+          "KPLAN_LEND_BYTES",     "KPLAN_LEND_SPREAD",   "KPLAN_FETCH_BYTES",
+          "KPLAN_TWO_STEP_BYTES", "KPLAN_PLACE_BYTES",   "KPLAN_PLACE_BLOCK_BYTES",
+          "KPLAN_AHEAD_BYTES",    "KPLAN_OFI_ONE_SIDED", "KPLAN_OFI_PROVIDER",
+          "KPLAN_RENDEZVOUS",     "KPLAN_RANK",          "KPLAN_SIZE"};
 }
 
 }  // namespace kplan::transport

@@ -61,6 +61,10 @@ std::size_t place_bytes_from_environment();
 /// 2^30, 8 by default; 0: any. Local. Errors: PlanError.
 std::size_t place_block_bytes_from_environment();
 
+/// Of messages that are longer, how many bytes may go ahead of the rest at a time: KPLAN_AHEAD_BYTES, a number from 1 to
+/// 2^30, 131072 by default; 0: they go as a whole. Local. Errors: PlanError.
+std::size_t ahead_bytes_from_environment();
+
 /// Whether channels over libfabric may write into their receivers' memory: KPLAN_OFI_ONE_SIDED, `on` (the default) or
 /// `off`. Errors: PlanError for anything else in that variable.
 bool one_sided_from_environment();

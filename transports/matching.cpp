@@ -49,6 +49,7 @@ void encode(std::string& out, const End& end) {
   append(out, static_cast<std::int32_t>(end.spec.slots));
   append(out, end.spec.direction);
   append(out, end.spec.is_placed);
+  append(out, static_cast<std::uint64_t>(end.spec.ahead_bytes));
   append(out, end.is_one_of_several);
 }
 
@@ -61,6 +62,7 @@ End decode(std::string_view& in, int owner, int peer) {
   spec.slots = take<std::int32_t>(in);
   spec.direction = take<Direction>(in);
   spec.is_placed = take<bool>(in);
+  spec.ahead_bytes = take<std::uint64_t>(in);
   out.is_one_of_several = take<bool>(in);
   const bool sends = spec.direction == Direction::send;
   out.name = {sends ? owner : peer, sends ? peer : owner, spec.id, spec.direction};
@@ -112,6 +114,12 @@ std::string fault_of_pair(std::span<const End> ends) {
   return {};
 }
 
+/// What both ends go by; they have the same capacity.
+std::size_t ahead_bytes_of(const ChannelSpec& sent, const ChannelSpec& received) {
+  const std::size_t ahead = std::min(sent.ahead_bytes, received.ahead_bytes);
+  return ahead < sent.capacity_bytes ? ahead : 0;
+}
+
 /// The first thing that is wrong with the ends of one channel.
 Problem problem_of(std::span<const End> ends, int ranks, Reach reach) {
   for (const End& end : ends)
@@ -141,7 +149,8 @@ Matching match(std::span<const ChannelSpec> specs, std::span<const Announcement>
       ends.push_back(decode(in, announcement.rank, own_rank));
   std::ranges::stable_sort(ends, {}, &End::name);
 
-  Matching result{std::vector<int>(specs.size()), std::vector<bool>(specs.size()), 0, {}};
+  Matching result{
+      std::vector<int>(specs.size()), std::vector<bool>(specs.size()), std::vector<std::size_t>(specs.size()), 0, {}};
   int lane = 0;
   for (std::size_t first = 0, last = 0; first < ends.size(); first = last) {
     while (last < ends.size() && ends[last].name.is_channel_of(ends[first].name)) ++last;
@@ -157,6 +166,7 @@ Matching match(std::span<const ChannelSpec> specs, std::span<const Announcement>
       if (end.owner != own_rank) continue;
       result.lanes[end.place] = lane;
       result.has_placed_end[end.place] = channel[0].spec.is_placed || channel[1].spec.is_placed;
+      result.ahead_bytes[end.place] = ahead_bytes_of(channel[0].spec, channel[1].spec);
     }
   }
   return result;

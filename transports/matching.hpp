@@ -40,6 +40,8 @@ std::vector<Announcement> announcements_of(std::span<const ChannelSpec> specs, i
 struct Matching {
   std::vector<int> lanes;            ///< of each end: its number, from 0, among the channels of (sender, receiver)
   std::vector<bool> has_placed_end;  ///< of each: whether it, or its other end, is placed
+  /// Of each: the bytes of its messages that go ahead at a time; 0: they go as a whole.
+  std::vector<std::size_t> ahead_bytes;
   int lane_count = 0;                ///< the most channels between this rank and another, one way
   Problem problem;  ///< the first end, by its name, that is invalid, doubled, or does not fit its other end
 };

@@ -71,12 +71,25 @@ void prepare_for_far(const transport::Transport& transport, OutgoingMessage& m) 
   if (m.pieces) m.pieces->may_be_far = true;
 }
 
-/// Makes a long message ready to be unpacked while others move, where they do not move alone.
+/// Makes the message ready to be packed while what is packed already is on its way.
+void prepare_to_go_ahead(const transport::Transport& transport, OutgoingMessage& m) {
+  const std::size_t ahead = transport.ahead_bytes(static_cast<int>(m.world_rank), m.bytes);
+  if (ahead == 0 || m.in_place || !MessageCursor::serves(m.calls)) return;
+  m.ahead_bytes = ahead;
+  m.cursor = std::make_unique<MessageCursor>();
+  m.cursor->reserve(m.calls);
+}
+
+/// Makes a long message ready to be unpacked while the rest of it comes, or others move that do not move alone.
 void prepare_for_parts(const transport::Transport& transport, IncomingMessage& m, std::size_t part_bytes) {
-  if (part_bytes == 0 || m.bytes < fewest_pieces * part_bytes || m.pieces ||
-      transport.delivers_alone(static_cast<int>(m.world_rank)) || !MessageCursor::serves(m.calls))
+  const auto peer = static_cast<int>(m.world_rank);
+  m.may_come_ahead = transport.ahead_bytes(peer, m.bytes) > 0;
+  const bool is_long = part_bytes > 0 && m.bytes >= fewest_pieces * part_bytes && !transport.delivers_alone(peer);
+  if ((!is_long && !m.may_come_ahead) || m.pieces || !MessageCursor::serves(m.calls)) {
+    m.may_come_ahead = false;
     return;
-  m.part_bytes = part_bytes;
+  }
+  m.part_bytes = part_bytes > 0 ? part_bytes : m.bytes;
   m.cursor = std::make_unique<MessageCursor>();
   m.cursor->reserve(m.calls);
 }
@@ -93,7 +106,13 @@ class Specs {
   /// The message has a channel of its own, and a part in a stream of pieces where it may go so.
   void add(const StatementSchedule& s, auto& message, Direction direction, bool is_taken_whole) {
     const auto peer = static_cast<int>(message.world_rank), id = s.statement;
-    add({peer, static_cast<std::uint32_t>(id), message.bytes, 0, direction, message.placement != nullptr},
+    add({.peer = peer,
+         .id = static_cast<std::uint32_t>(id),
+         .capacity_bytes = message.bytes,
+         .slots = 0,
+         .direction = direction,
+         .is_placed = message.placement != nullptr,
+         .ahead_bytes = transport_.ahead_bytes(peer, message.bytes)},
         message.channel);
     if (go_alike(s, message)) add_alike_pieces(message, id);
     else if (!is_taken_whole && is_long(transport_, message)) add_pieces(message, stream(peer, id, direction), id);
@@ -135,8 +154,11 @@ class Specs {
       }
       carrier->second = specs_.size();
     }
-    add({static_cast<int>(message.world_rank), static_cast<std::uint32_t>(s.statement), message.bytes, 0, direction,
-         false},
+    add({.peer = static_cast<int>(message.world_rank),
+         .id = static_cast<std::uint32_t>(s.statement),
+         .capacity_bytes = message.bytes,
+         .slots = 0,
+         .direction = direction},
         message.channel);
   }
 
@@ -229,7 +251,12 @@ class Specs {
   std::shared_ptr<PieceStream> new_stream(int peer, std::uint32_t id, Direction direction) {
     const std::size_t piece = transport_.piece_bytes(peer);
     auto out = std::make_shared<PieceStream>(piece);
-    add({peer, id, PieceStream::head_bytes + piece, PieceStream::slots, direction, false}, out->channel);
+    add({.peer = peer,
+         .id = id,
+         .capacity_bytes = PieceStream::head_bytes + piece,
+         .slots = PieceStream::slots,
+         .direction = direction},
+        out->channel);
     return out;
   }
   Key key(const StatementSchedule& s, const auto& message, Direction direction) const {
@@ -297,6 +324,7 @@ void open_channels(Program& program, const LongMessages& limits, transport::Tran
       const std::size_t least_fetched = transport.fetch_bytes(peer);
       if ((m.pieces || m.is_carried) && least_fetched > 0 && m.bytes >= least_fetched) m.fetched_from = m.in_place;
       if (!transport.lends_regions(peer)) m.in_place.reset();
+      prepare_to_go_ahead(transport, m);
       m.may_be_taken_back = m.in_place && transport.lends_memory(peer);
       m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);
       if (m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes)

@@ -38,6 +38,7 @@ struct OutgoingMessage {
   unsigned vain_looks = 0;                ///< whether the receiver has read what was lent
   std::unique_ptr<Placement> placement;   ///< null: always packed, or lies in place
   bool may_be_far = false;                ///< its slots may be far: see Channel::best_stores
+  std::size_t ahead_bytes = 0;            ///< that go ahead of the rest at a time; 0: it goes as a whole
   std::unique_ptr<MessageCursor> cursor;  ///< packs it some bytes at a time then; null: it is made as a whole
 };
 
@@ -60,6 +61,8 @@ struct IncomingMessage {
   std::unique_ptr<Placement> placement;    ///< null: always unpacked
   std::unique_ptr<MessageCursor> cursor;   ///< unpacks it `part_bytes` at a time; null: as a whole
   std::size_t part_bytes = 0;
+  bool may_come_ahead = false;  ///< some of it, before the rest
+  std::size_t taken = 0;        ///< bytes of it that are unpacked, in this run
 };
 
 /// What one statement does in a run once its schedule is known.

@@ -110,6 +110,7 @@ void Runner::begin_collective(int number, StatementProgram& s) {
   context().pack(s.staging, s.staged.data(), number);
   for (IncomingMessage& m : s.incoming) {
     m.is_done = m.comes_whole = false;
+    m.taken = 0;
     if (m.pieces) m.pieces->begin_run();
     if (m.placement) m.channel->expect(m.next, places_ ? transport::Lies::in_place : transport::Lies::in_slot);
   }
@@ -149,11 +150,25 @@ void Runner::begin_collective(int number, StatementProgram& s) {
     const Clock::time_point begin = Clock::now();
     context().pack(m.calls, slot, number);
     m.pieces->note_packing(Clock::now() - begin);
+  } else if (m.ahead_bytes > 0) {
+    pack_ahead(number, m, seq, slot);
   } else {
     context().pack(m.calls, slot, number);
   }
   m.channel->put(seq, m.bytes);
   return false;
+}
+
+/// Packs some of it at a time, and lets that go ahead.
+void Runner::pack_ahead(int number, OutgoingMessage& m, std::uint64_t seq, std::byte* slot) {
+  m.cursor->restart();
+  for (std::size_t packed = 0; packed < m.bytes;) {
+    const std::size_t count = std::min(m.ahead_bytes, m.bytes - packed);
+    if (const ReadyCall* faulty = m.cursor->pack(m.calls, memory_, slot + packed, count, transport::Stores::cached))
+      note_zero_divisor(number, *faulty, true);
+    packed += count;
+    m.channel->put_first(seq, packed);
+  }
 }
 
 /// Packs for far lines: in memory of this rank's own, and copies from there.
@@ -200,22 +215,29 @@ const ReadyCall* Runner::send_rest(OutgoingMessage& m) {
   m.is_done = true;
 }
 
-/// The same a part at a time, while other messages of the statement are under way that this rank has to move: their
-/// other ends would wait for it meanwhile.
-void Runner::apply_in_parts(StatementProgram& s, IncomingMessage& m, const std::byte* message) {
+/// The same of what has come of it, a part at a time while the rest of it, or other messages of the statement, are
+/// under way that this rank has to move: their other ends would wait for it meanwhile.
+void Runner::apply_in_parts(StatementProgram& s, IncomingMessage& m, std::span<const std::byte> come) {
   const auto is_sent = [](const OutgoingMessage& o) { return o.next == 0 || o.channel->is_sent(o.next - 1); };
-  m.cursor->restart();
-  for (std::size_t left = m.bytes; left > 0;) {
-    const bool is_alone = std::ranges::all_of(s.outgoing, is_sent) &&
+  if (m.taken == 0) m.cursor->restart();
+  while (m.taken < come.size()) {
+    const bool is_alone = come.size() == m.bytes && std::ranges::all_of(s.outgoing, is_sent) &&
                           std::ranges::all_of(s.incoming, [&](const auto& i) { return i.is_done || &i == &m; });
-    const std::size_t count = is_alone ? left : std::min(left, m.part_bytes);
-    if (const ReadyCall* faulty = m.cursor->unpack(m.calls, memory_, message, count))
+    const std::size_t left = come.size() - m.taken, count = is_alone ? left : std::min(left, m.part_bytes);
+    if (const ReadyCall* faulty = m.cursor->unpack(m.calls, memory_, come.data() + m.taken, count))
       note_zero_divisor(s.statement, *faulty, false);
-    message += count;
-    left -= count;
-    if (left > 0) transport_->progress();
+    m.taken += count;
+    if (m.taken < m.bytes) transport_->progress();
   }
-  m.is_done = true;
+  m.is_done = m.taken == m.bytes;
+}
+
+/// Applies what has come of it before the rest, if some has.
+void Runner::take_ahead(StatementProgram& s, IncomingMessage& m) {
+  const std::span<const std::byte> come = m.channel->arrived_first(m.next);
+  if (come.size() <= m.taken) return;
+  apply_in_parts(s, m, come);
+  has_moved_ = true;
 }
 
 /// Applies what has come; whether everything has.
@@ -259,6 +281,7 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
     if (!m.pieces->have_all_come()) return false;
     m.comes_whole = true;
   }
+  if (m.may_come_ahead) take_ahead(s, m);
   const std::byte* const message = m.channel->arrived(m.next);
   if (!message) return false;
   const auto regions = m.channel->lent(m.next);
@@ -273,7 +296,7 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
   } else if (m.placement && places_) {
     m.is_done = true;
   } else if (m.cursor) {
-    apply_in_parts(s, m, message);
+    apply_in_parts(s, m, {message, m.bytes});
   } else {
     apply(s, m, message);
   }

@@ -96,6 +96,7 @@ class Runner final : private FaultNotes {
   bool lend(int number, OutgoingMessage& m);
   bool lend_to_fetch(int number, OutgoingMessage& m);
   void note_lent(int number, OutgoingMessage& m);
+  void pack_ahead(int number, OutgoingMessage& m, std::uint64_t seq, std::byte* slot);
   void pack_for_far(int number, OutgoingMessage& m, std::byte* slot, transport::Stores stores);
   void look_at_bindings();
   void tell_places();
@@ -119,7 +120,8 @@ class Runner final : private FaultNotes {
   bool take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions);
   bool take_fetched(StatementProgram& s, IncomingMessage& m);
   void apply(StatementProgram& s, IncomingMessage& m, const std::byte* message);
-  void apply_in_parts(StatementProgram& s, IncomingMessage& m, const std::byte* message);
+  void apply_in_parts(StatementProgram& s, IncomingMessage& m, std::span<const std::byte> come);
+  void take_ahead(StatementProgram& s, IncomingMessage& m);
   void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) override;
   RunContext context() { return {program_.bound, memory_, program_.operators, *this}; }
   static Wait coming(const IncomingMessage& m);

@@ -50,10 +50,11 @@ void each_byte(const std::vector<Blocks>& blocks, const F& f) {
 }
 
 /// One end of a channel from rank 0 to rank 1; null on other ranks.
-std::unique_ptr<Channel> open_end(Transport& transport, bool is_placed, std::size_t capacity = bytes, int slots = 1) {
+std::unique_ptr<Channel> open_end(Transport& transport, bool is_placed, std::size_t capacity = bytes, int slots = 1,
+                                  std::size_t ahead = 0) {
   std::vector<ChannelSpec> specs;
-  if (transport.rank() == 0) specs.push_back({1, 5, capacity, slots, Direction::send, is_placed});
-  if (transport.rank() == 1) specs.push_back({0, 5, capacity, slots, Direction::receive, is_placed});
+  if (transport.rank() == 0) specs.push_back({1, 5, capacity, slots, Direction::send, is_placed, {}, ahead});
+  if (transport.rank() == 1) specs.push_back({0, 5, capacity, slots, Direction::receive, is_placed, {}, ahead});
   auto channels = transport.open(specs, soon());
   return channels.empty() ? nullptr : std::move(channels[0]);
 }
@@ -97,22 +98,28 @@ void receive_placed(Transport& transport, Channel& channel, std::uint64_t seq, u
 
 TEST_CASE("placed messages are sent from and received into blocks of any shape, whatever the other end does",
           "[conformance]") {
-  for (const bool sends : {false, true})
-    for (const bool receives : {false, true})
-      on_ranks(2, [=](Transport& transport) {
-        if (!places_messages(transport)) return meet(transport);
-        const auto channel = open_end(transport, transport.rank() == 0 ? sends : receives);
-        for (std::uint64_t seq = 0; seq < 40 && channel; ++seq) {
-          if (transport.rank() == 0) {
-            if (sends) send_placed(transport, *channel, seq, 6);
-            else send(transport, *channel, seq, bytes, 6);
-          } else {
-            if (receives) receive_placed(transport, *channel, seq, 6);
-            else receive(transport, *channel, seq, bytes, 6);
-          }
+  for (const auto& [sends, receives, ahead] : {std::tuple{false, false, 0},
+                                               {false, true, 0},
+                                               {true, false, 0},
+                                               {true, true, 0},
+                                               {false, true, 1001},
+                                               {true, false, 70000},
+                                               {true, true, 1001},
+                                               {true, true, 80000}})
+    on_ranks(2, [sends = sends, receives = receives, ahead = std::size_t(ahead)](Transport& transport) {
+      if (!places_messages(transport)) return meet(transport);
+      const auto channel = open_end(transport, transport.rank() == 0 ? sends : receives, bytes, 1, ahead);
+      for (std::uint64_t seq = 0; seq < 40 && channel; ++seq) {
+        if (transport.rank() == 0) {
+          if (sends) send_placed(transport, *channel, seq, 6);
+          else send(transport, *channel, seq, bytes, 6);
+        } else {
+          if (receives) receive_placed(transport, *channel, seq, 6);
+          else receive(transport, *channel, seq, bytes, 6);
         }
-        meet(transport);
-      });
+      }
+      meet(transport);
+    });
 }
 
 TEST_CASE("a placed end takes some messages from its slot", "[conformance]") {

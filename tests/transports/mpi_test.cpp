@@ -7,13 +7,16 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <random>
 
 #include "tests/transports/limited_ranks.hpp"
+#include "transports/mpi/cut_blocks.hpp"
 #include "transports/mpi/message_type.hpp"
 #include "transports/mpi/tags.hpp"
 
 using namespace kplan::tests;
 using namespace kplan::transport::mpi_backend;
+using kplan::transport::Blocks;
 using namespace std::chrono_literals;
 
 namespace {
@@ -57,10 +60,48 @@ TEST_CASE("a type of any number of bytes has that size and extent") {
   CHECK(code_of([] { MessageType(56, 7); }) == "KP-T007");
 }
 
+TEST_CASE("blocks that are cut are the bytes between the limits, in order") {
+  std::minstd_rand random(5);
+  const auto below = [&](std::int64_t n) { return static_cast<std::int64_t>(random()) % n; };
+  const auto offsets_of = [](std::span<const Blocks> blocks) {
+    std::vector<std::int64_t> out;
+    for (const Blocks& b : blocks)
+      for (const std::int64_t offset : b.offsets_bytes) {
+        std::vector<std::int64_t> at{offset};
+        for (std::size_t d = 0; d < b.counts.size(); ++d) {
+          std::vector<std::int64_t> more;
+          for (const std::int64_t o : at)
+            for (std::int64_t k = 0; k < b.counts[d]; ++k) more.push_back(o + k * b.strides_bytes[d]);
+          at = std::move(more);
+        }
+        for (const std::int64_t o : at)
+          for (std::int64_t k = 0; k < b.block_bytes; ++k) out.push_back(o + k);
+      }
+    return out;
+  };
+  for (int round = 0; round < 500; ++round) {
+    std::vector<Blocks> blocks(static_cast<std::size_t>(1 + below(3)));
+    for (Blocks& b : blocks) {
+      b.block_bytes = 1 + below(9);
+      for (std::int64_t n = 1 + below(5); n > 0; --n) b.offsets_bytes.push_back(below(1000));
+      for (std::int64_t n = below(4); n > 0; --n) {
+        b.counts.push_back(1 + below(5));
+        b.strides_bytes.push_back(1 + below(100));
+      }
+    }
+    const std::vector<std::int64_t> all = offsets_of(blocks);
+    const auto bytes = static_cast<std::int64_t>(all.size());
+    const std::int64_t first = below(bytes), last = first + 1 + below(bytes - first);
+    const std::vector<Blocks> some = cut(blocks, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+    CHECK(offsets_of(some) == std::vector(all.begin() + first, all.begin() + last));
+    CHECK(some.size() <= blocks.size() + 8);  // one more for each loop at either limit
+  }
+}
+
 TEST_CASE("messages of more bytes than a count can say are whole") {
   for (const std::size_t bytes :
-       {std::size_t{99}, std::size_t{100}, std::size_t{101}, std::size_t{200}, std::size_t{9999}}) {
-    on_limited_ranks(2, {0, 100}, [=](Transport& transport) {
+       {std::size_t{149}, std::size_t{150}, std::size_t{151}, std::size_t{300}, std::size_t{9999}}) {
+    on_limited_ranks(2, {0, 150}, [=](Transport& transport) {
       const auto channels = open_ring(transport, bytes, 2);
       std::vector<std::byte> region(bytes);
       for (std::uint64_t seq = 0; seq < 30; ++seq) {

@@ -2,8 +2,9 @@
 // slots, are started in turn when the channel opens and again at each release; what comes when none is under way MPI
 // keeps. It keeps messages of one tag in order, so message and receive number the same. A message shorter than the slot
 // is an ordinary send; a region sent in place has a persistent send of its own, which is made anew only when the region
-// changes. Of a short message each slot is a few parts, each of them a message to MPI; everything is counted in parts
-// then, and a message goes from slot 0 whenever those before are sent, which are the lines that are in the caches.
+// changes. A message may be several parts, each of them a message to MPI, and everything is counted in parts: short
+// ones, which MPI buffers, and those of which the first bytes go ahead of the rest. A short one goes from slot 0
+// whenever those before are sent, which are the lines that are in the caches.
 //
 // What a receiver does when it has taken a message is what its peers wait for next, so the receive is started again
 // when the next message is looked for: this rank has sent its own by then.
@@ -146,39 +147,49 @@ void ShortSender::close() {
   if (!unfinished.empty()) world_->adopt(std::move(unfinished), std::move(memory_));
 }
 
+/// Longer messages. A message that goes as a whole is of one part.
 class Sender final : public SendingEnd, private RequestHolder {
  public:
-  Sender(std::shared_ptr<World> world, const ChannelSpec& spec, int tag);
+  Sender(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes);
   ~Sender() override { world_->end(this); }
 
   std::byte* send_slot(std::uint64_t seq) override {
-    while (seq >= sent_ + slots_.size()) {
+    while ((seq + 1) * parts_ > sent_ + requests_.size()) {
       if (!advance()) return nullptr;
     }
-    return memory_.slot(seq % slots_.size());
+    return memory_.slot(seq % slots_);
   }
+  void put_first(std::uint64_t seq, std::size_t bytes) override;
   void put(std::uint64_t seq, std::size_t bytes) override;
   void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) override;
   bool is_sent(std::uint64_t seq) override {
-    while (seq >= sent_) {
+    while ((seq + 1) * parts_ > sent_) {
       if (!advance()) return false;
     }
     return true;
   }
 
  private:
-  struct Slot {
-    MPI_Request full = MPI_REQUEST_NULL;      // persistent, the whole slot
-    MPI_Request in_place = MPI_REQUEST_NULL;  // persistent, `region`
+  struct Requests {
+    MPI_Request full = MPI_REQUEST_NULL;      // persistent, in the slot
+    MPI_Request in_place = MPI_REQUEST_NULL;  // persistent, in the slot's region
     MPI_Request once = MPI_REQUEST_NULL;      // of a shorter message
     MPI_Request* active = nullptr;            // the one that is under way, if one is
-    const std::byte* region = nullptr;
-    std::size_t region_bytes = 0;
+  };
+  struct Region {
+    const std::byte* bytes = nullptr;
+    std::size_t size = 0;
+    bool operator==(const Region&) const = default;
   };
 
-  bool is_synchronous(const Slot& slot) const { return &slot == &slots_.back(); }
-  void init(Slot& slot, const std::byte* from, std::size_t bytes, MPI_Request* request);
-  void start(Slot& slot, MPI_Request* request);
+  std::size_t first_byte(std::size_t part, std::size_t bytes) const { return std::min(part * part_bytes_, bytes); }
+  std::size_t bytes_of(std::size_t part, std::size_t bytes) const {
+    return std::min(part_bytes_, bytes - first_byte(part, bytes));
+  }
+  Requests& next() { return requests_[put_ % requests_.size()]; }
+  bool is_synchronous(const Requests& part) const { return &part == &requests_.back(); }
+  void init(const Requests& part, const std::byte* from, std::size_t bytes, MPI_Request* request);
+  void start(MPI_Request* request);
   bool advance();
   void close() override;
   void leak() override { memory_.leak(); }
@@ -186,31 +197,40 @@ class Sender final : public SendingEnd, private RequestHolder {
   std::shared_ptr<World> world_;
   ChannelSpec spec_;
   int tag_;
+  std::size_t slots_, part_bytes_, parts_;
   SlotMemory memory_;
-  std::vector<Slot> slots_;
-  std::uint64_t put_ = 0;
-  std::uint64_t sent_ = 0;  // messages known to be sent, without a gap
+  std::vector<Requests> requests_;  // by slot and part
+  std::vector<Region> regions_;     // by slot: the one of its requests in_place
+  std::uint64_t put_ = 0;           // parts
+  std::uint64_t sent_ = 0;          // parts known to be sent, without a gap
 };
 
-Sender::Sender(std::shared_ptr<World> world, const ChannelSpec& spec, int tag)
+Sender::Sender(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes)
     : world_(std::move(world)),
       spec_(spec),
       tag_(tag),
+      slots_(static_cast<std::size_t>(spec.slots)),
+      part_bytes_(part_bytes),
+      parts_(parts_of(spec, part_bytes)),
       memory_(spec.capacity_bytes, spec.slots),
-      slots_(static_cast<std::size_t>(spec.slots)) {
+      requests_(slots_ * parts_),
+      regions_(slots_) {
   world_->enter(this);
   try {
-    for (std::size_t i = 0; i < slots_.size(); ++i)
-      init(slots_[i], memory_.slot(i), spec_.capacity_bytes, &slots_[i].full);
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      const std::size_t part = i % parts_;
+      init(requests_[i], memory_.slot(i / parts_) + part * part_bytes_, bytes_of(part, spec.capacity_bytes),
+           &requests_[i].full);
+    }
   } catch (...) {
     world_->leave(this);  // requests that were never started hold on to nothing
     throw;
   }
 }
 
-void Sender::init(Slot& slot, const std::byte* from, std::size_t bytes, MPI_Request* request) {
+void Sender::init(const Requests& part, const std::byte* from, std::size_t bytes, MPI_Request* request) {
   const MessageType message(bytes, world_->limits().max_count);
-  if (is_synchronous(slot)) {
+  if (is_synchronous(part)) {
     check(MPI_Ssend_init(from, message.count(), message.type(), spec_.peer, tag_, world_->comm(), request),
           "MPI_Ssend_init");
   } else {
@@ -219,43 +239,56 @@ void Sender::init(Slot& slot, const std::byte* from, std::size_t bytes, MPI_Requ
   }
 }
 
-void Sender::start(Slot& slot, MPI_Request* request) {
+/// Of the next part.
+void Sender::start(MPI_Request* request) {
   check(MPI_Start(request), "MPI_Start");
-  slot.active = request;
+  next().active = request;
   ++put_;
+}
+
+void Sender::put_first(std::uint64_t seq, std::size_t bytes) {
+  assert(put_ / parts_ <= seq && seq * parts_ <= put_ && (seq + 1) * parts_ <= sent_ + requests_.size());
+  for (std::size_t part = put_ - seq * parts_; part < parts_; ++part) {
+    if (part * part_bytes_ + bytes_of(part, spec_.capacity_bytes) > bytes) return;
+    start(&next().full);
+  }
 }
 
 void Sender::put(std::uint64_t seq, std::size_t bytes) {
-  assert(seq == put_ && seq < sent_ + slots_.size() && bytes <= spec_.capacity_bytes);
-  const std::size_t index = seq % slots_.size();
-  Slot& slot = slots_[index];
-  if (bytes == spec_.capacity_bytes) return start(slot, &slot.full);
-  const MessageType message(bytes, world_->limits().max_count);
-  const auto send = is_synchronous(slot) ? MPI_Issend : MPI_Isend;
-  check(send(memory_.slot(index), message.count(), message.type(), spec_.peer, tag_, world_->comm(), &slot.once),
-        "MPI_Isend");
-  slot.active = &slot.once;
-  ++put_;
+  assert((seq + 1) * parts_ <= sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
+  if (bytes == spec_.capacity_bytes) return put_first(seq, bytes);
+  assert(put_ == seq * parts_);
+  for (std::size_t part = 0; part < parts_; ++part) {
+    Requests& r = next();
+    const std::byte* const from = memory_.slot(seq % slots_) + first_byte(part, bytes);
+    const MessageType message(bytes_of(part, bytes), world_->limits().max_count);
+    const auto send = is_synchronous(r) ? MPI_Issend : MPI_Isend;
+    check(send(from, message.count(), message.type(), spec_.peer, tag_, world_->comm(), &r.once), "MPI_Isend");
+    r.active = &r.once;
+    ++put_;
+  }
 }
 
 void Sender::put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) {
-  assert(seq == put_ && seq < sent_ + slots_.size() && bytes <= spec_.capacity_bytes);
-  Slot& slot = slots_[seq % slots_.size()];
-  if (slot.in_place == MPI_REQUEST_NULL || slot.region != region || slot.region_bytes != bytes) {
-    free_request(&slot.in_place);
-    init(slot, region, bytes, &slot.in_place);
-    slot.region = region;
-    slot.region_bytes = bytes;
+  assert(put_ == seq * parts_ && put_ + parts_ <= sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
+  const std::size_t slot = seq % slots_;
+  const std::span<Requests> requests(&requests_[slot * parts_], parts_);
+  if (regions_[slot] != Region{region, bytes}) {
+    regions_[slot] = {};
+    for (Requests& r : requests) free_request(&r.in_place);
+    for (std::size_t part = 0; part < parts_; ++part)
+      init(requests[part], region + first_byte(part, bytes), bytes_of(part, bytes), &requests[part].in_place);
+    regions_[slot] = {region, bytes};
   }
-  start(slot, &slot.in_place);
+  for (Requests& r : requests) start(&r.in_place);
 }
 
-/// Counts the oldest message under way as sent if it is.
+/// Counts the oldest part under way as sent if it is.
 bool Sender::advance() {
   if (sent_ == put_) return false;
-  Slot& slot = slots_[sent_ % slots_.size()];
-  if (!is_complete(*world_, slot.active)) return false;
-  slot.active = nullptr;
+  Requests& oldest = requests_[sent_ % requests_.size()];
+  if (!is_complete(*world_, oldest.active)) return false;
+  oldest.active = nullptr;
   ++sent_;
   return true;
 }
@@ -264,9 +297,9 @@ void Sender::close() {
   while (advance()) {
   }
   std::vector<MPI_Request> unfinished;
-  for (Slot& slot : slots_) {
-    for (MPI_Request* request : {&slot.full, &slot.in_place, &slot.once}) {
-      if (request == slot.active) {
+  for (Requests& r : requests_) {
+    for (MPI_Request* request : {&r.full, &r.in_place, &r.once}) {
+      if (request == r.active) {
         unfinished.push_back(*request);
       } else {
         free_request(request);
@@ -288,6 +321,12 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
       ++arrived_;
     }
     return memory_.slot(seq % slots_);
+  }
+
+  std::span<const std::byte> arrived_first(std::uint64_t seq) override {
+    if (arrived(seq)) return {};
+    const std::uint64_t here = arrived_ - std::min(arrived_, seq * parts_);
+    return {memory_.slot(seq % slots_), static_cast<std::size_t>(here) * part_bytes_};
   }
 
   void release(std::uint64_t seq) override {
@@ -362,10 +401,9 @@ void Receiver::close() {
 std::unique_ptr<Channel> sending_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag,
                                      std::size_t part_bytes) {
   constexpr std::size_t longest_short = 8192;
-  if (spec.capacity_bytes <= longest_short)
+  if (spec.capacity_bytes <= longest_short && spec.ahead_bytes == 0)
     return std::make_unique<ShortSender>(std::move(world), spec, tag, part_bytes);
-  assert(part_bytes == spec.capacity_bytes);
-  return std::make_unique<Sender>(std::move(world), spec, tag);
+  return std::make_unique<Sender>(std::move(world), spec, tag, part_bytes);
 }
 
 std::unique_ptr<Channel> receiving_end(std::shared_ptr<World> world, const ChannelSpec& spec, int tag,

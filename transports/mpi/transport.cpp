@@ -10,6 +10,7 @@
 
 #include "kplan/mpi.hpp"
 #include "transports/codes.hpp"
+#include "transports/environment.hpp"
 #include "transports/matching.hpp"
 #include "transports/mpi/channel.hpp"
 #include "transports/mpi/collective.hpp"
@@ -35,10 +36,12 @@ bool shares_cores(MPI_Comm comm) {
 
 /// Of how many bytes the messages to MPI are that a message of a channel falls into. Open MPI sends up to some 4000
 /// bytes through shared memory without asking the receiver, and those of longest_inlined without a request; a little
-/// more goes faster as several messages.
-std::size_t best_part(const ChannelSpec& spec) {
+/// more goes faster as several messages. Where one end is placed, or some of it goes ahead, that tells.
+std::size_t best_part(const ChannelSpec& spec, std::size_t ahead_bytes, bool has_placed_end) {
   constexpr std::size_t longest_unasked = 4000, longest_in_parts = 8192;
   const std::size_t bytes = spec.capacity_bytes;
+  if (ahead_bytes > 0) return ahead_bytes;
+  if (has_placed_end) return bytes;
   if (bytes <= 2 * longest_inlined) return std::min(bytes, longest_inlined);
   return bytes <= longest_in_parts ? std::min(bytes, longest_unasked) : bytes;
 }
@@ -67,6 +70,10 @@ class MpiTransport final : public Backend {
                                     : static_cast<int>(std::clamp<std::size_t>(all_slots_bytes / bytes, 2, most_slots));
   }
   std::size_t best_shared_bytes(int) const override { return 2048; }
+  std::size_t ahead_bytes(int, std::size_t bytes) const override {
+    constexpr std::size_t most_parts = 256;
+    return bytes > ahead_bytes_ && ahead_bytes_ > 0 ? std::max(ahead_bytes_, bytes / most_parts) : 0;
+  }
   bool places_messages(int) const override { return true; }
   void progress() override { world_->drive(); }
   void pause(unsigned idle_rounds) override {
@@ -85,6 +92,7 @@ class MpiTransport final : public Backend {
   int next_tag_ = first_channel_tag;
   std::vector<bool> is_warm_to_, is_warm_from_;  // by rank, on the communicator in use
   bool is_oversubscribed_;
+  std::size_t ahead_bytes_ = ahead_bytes_from_environment();
 };
 
 void MpiTransport::require_usable() const {
@@ -144,12 +152,10 @@ std::vector<std::unique_ptr<Channel>> MpiTransport::open(std::span<const Channel
     for (std::size_t i = 0; i < specs.size(); ++i) {
       const bool sends = specs[i].direction == Direction::send;
       const int tag = first_tag + matching.lanes[i];
-      if (specs[i].is_placed) {
-        channels.push_back((sends ? placed_sending_end : placed_receiving_end)(world_, specs[i], tag));
-      } else {
-        const std::size_t part_bytes = matching.has_placed_end[i] ? specs[i].capacity_bytes : best_part(specs[i]);
-        channels.push_back((sends ? sending_end : receiving_end)(world_, specs[i], tag, part_bytes));
-      }
+      const std::size_t part_bytes = best_part(specs[i], matching.ahead_bytes[i], matching.has_placed_end[i]);
+      const auto open_end = specs[i].is_placed ? (sends ? placed_sending_end : placed_receiving_end)
+                                               : (sends ? sending_end : receiving_end);
+      channels.push_back(open_end(world_, specs[i], tag, part_bytes));
     }
   } catch (const std::exception& error) {
     problem = {without_code(error)};

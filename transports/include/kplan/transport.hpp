@@ -63,6 +63,9 @@ struct ChannelSpec {
   /// though it were the only one. Every message goes to all, from one slot, which is free again when all have released
   /// it; is_sent() means all of them. Nothing is lent or placed.
   std::vector<int> other_receivers = {};
+  /// How many bytes of a message may go ahead of the rest at a time, see Channel::put_first; 0: it goes as a whole. Of
+  /// what both ends say the less holds, or that it goes as a whole.
+  std::size_t ahead_bytes = 0;
 };
 
 /// An open end of a channel. Destroying it closes it, locally: messages that the other end has not taken may be lost.
@@ -87,6 +90,9 @@ class Channel {
   virtual Stores best_stores(std::uint64_t) { return Stores::cached; }
   /// Sends the first `bytes` of the slot; at most once for each seq, after send_slot(seq) gave the slot.
   virtual void put(std::uint64_t seq, std::size_t bytes) = 0;
+  /// Says that the first `bytes` of message `seq`, which has capacity_bytes, are in the slot: those that may go ahead are
+  /// sent. Any number of times, with more bytes each, before put(seq).
+  virtual void put_first(std::uint64_t, std::size_t /*bytes*/) {}
   /// Sends a region of the caller's instead of the slot; call only after send_slot(seq) was not null. The region
   /// must stay unchanged until is_sent(seq). Cheap to repeat with the same region.
   virtual void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) = 0;
@@ -108,6 +114,9 @@ class Channel {
   /// The bytes of message `seq`, in place until release, aligned as slots are unless they are the sender's own region;
   /// null while it has not come.
   virtual const std::byte* arrived(std::uint64_t seq) = 0;
+  /// What has come of message `seq` ahead of the rest, from its first byte on, where arrived() will have it; nothing
+  /// once arrived() has it, or where it is to lie in its place.
+  virtual std::span<const std::byte> arrived_first(std::uint64_t) { return {}; }
   /// Where this end can read the regions of message `seq`, which arrived() gave last, if it was lent by lend(): then
   /// there is nothing at the address that arrived() gave.
   virtual std::span<const std::byte* const> lent(std::uint64_t) { return {}; }
@@ -319,6 +328,9 @@ class Transport {
   /// Messages of so many bytes and less to this peer had better go together, by parts_of, where there are several at a
   /// time; 0: each by itself. The same at both ends.
   virtual std::size_t best_shared_bytes(int) const { return 0; }
+  /// How many bytes of a message of `bytes` to this peer are best packed, and unpacked, at a time, since they go ahead of
+  /// the rest (ChannelSpec::ahead_bytes); 0: all of them.
+  virtual std::size_t ahead_bytes(int, std::size_t /*bytes*/) const { return 0; }
   /// Whether ends of channels to and from this peer can be placed.
   virtual bool places_messages(int) const { return false; }
   /// How many receivers a sending end may have with this peer among them; 1: this one alone. The same at both ends.
