@@ -123,15 +123,23 @@ TEST_CASE("placed messages are sent from and received into blocks of any shape, 
 }
 
 TEST_CASE("a placed end takes some messages from its slot", "[conformance]") {
+  const auto ahead = GENERATE(std::size_t{0}, std::size_t{1001}, std::size_t{80000});
   on_ranks(2, [=](Transport& transport) {
     if (!places_messages(transport)) return meet(transport);
-    const auto channel = open_end(transport, true);
+    const auto channel = open_end(transport, true, bytes, 1, ahead);
     std::minstd_rand random(static_cast<unsigned>(transport.rank() + 1));  // each end by itself
     for (std::uint64_t seq = 0; seq < 40 && channel; ++seq) {
       const bool is_in_place = random() % 3 != 0;
       if (transport.rank() == 0) {
-        if (is_in_place) send_placed(transport, *channel, seq, 6);
-        else send(transport, *channel, seq, bytes, 6);
+        if (is_in_place) {
+          send_placed(transport, *channel, seq, 6);
+          continue;
+        }
+        fill(wait_for(transport, "a slot", [&] { return channel->send_slot(seq); }), bytes, 6, seq);
+        for (std::size_t first = random() % bytes; first < bytes; first += 1 + random() % bytes)
+          channel->put_first(seq, first);
+        if (seq % 2 == 0) channel->put_first(seq, bytes);
+        channel->put(seq, bytes);
       } else if (is_in_place) {
         receive_placed(transport, *channel, seq, 6);
       } else {

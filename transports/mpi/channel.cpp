@@ -247,7 +247,7 @@ void Sender::start(MPI_Request* request) {
 }
 
 void Sender::put_first(std::uint64_t seq, std::size_t bytes) {
-  assert(put_ / parts_ <= seq && seq * parts_ <= put_ && (seq + 1) * parts_ <= sent_ + requests_.size());
+  assert(seq * parts_ <= put_ && put_ <= (seq + 1) * parts_ && (seq + 1) * parts_ <= sent_ + requests_.size());
   for (std::size_t part = put_ - seq * parts_; part < parts_; ++part) {
     if (part * part_bytes_ + bytes_of(part, spec_.capacity_bytes) > bytes) return;
     start(&next().full);

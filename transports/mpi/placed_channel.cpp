@@ -39,9 +39,9 @@ class PlacedRequests final : private RequestHolder {
 
   void place(std::span<const Blocks> blocks);
   std::byte* slot() const { return memory_.slot(0); }
-  /// The parts that end within the first `bytes` of the message, those that were started before left out.
-  void start_first(Lies lies, std::size_t bytes);
-  void start(Lies lies) { start_first(lies, spec_.capacity_bytes); }
+  /// The parts of message `seq` that end within its first `bytes`, those that were started before left out.
+  void start_first(std::uint64_t seq, Lies lies, std::size_t bytes);
+  void start(std::uint64_t seq, Lies lies) { start_first(seq, lies, spec_.capacity_bytes); }
   /// Whether nothing is under way.
   bool is_complete();
   /// Of the message in the slot that is under way, or was last.
@@ -74,7 +74,8 @@ class PlacedRequests final : private RequestHolder {
   std::vector<Place> places_;               ///< the one in use first
   MPI_Request* active_ = nullptr;           ///< those of the message that is under way, if one is
   Lies lies_ = Lies::in_slot;               ///< it
-  std::size_t started_ = 0, done_ = 0;      ///< parts of it
+  std::uint64_t begun_ = 0;                 ///< messages
+  std::size_t started_ = 0, done_ = 0;      ///< parts of the last of them
   bool is_cancelled_ = false;
 };
 
@@ -107,8 +108,10 @@ void PlacedRequests::place(std::span<const Blocks> blocks) {
   }
 }
 
-void PlacedRequests::start_first(Lies lies, std::size_t bytes) {
-  if (!active_) {
+void PlacedRequests::start_first(std::uint64_t seq, Lies lies, std::size_t bytes) {
+  if (begun_ <= seq) {
+    assert(!active_);
+    begun_ = seq + 1;
     active_ = (lies == Lies::in_slot ? slot_requests_ : places_.front().requests).data();
     lies_ = lies;
     started_ = done_ = 0;
@@ -153,9 +156,9 @@ class PlacedSender final : public SendingEnd {
 
   void place(std::span<const Blocks> blocks) override { requests_.place(blocks); }
   std::byte* send_slot(std::uint64_t) override { return requests_.is_complete() ? requests_.slot() : nullptr; }
-  void put_first(std::uint64_t, std::size_t bytes) override { requests_.start_first(Lies::in_slot, bytes); }
-  void put(std::uint64_t, std::size_t) override { requests_.start(Lies::in_slot); }
-  void put_placed(std::uint64_t) override { requests_.start(Lies::in_place); }
+  void put_first(std::uint64_t seq, std::size_t bytes) override { requests_.start_first(seq, Lies::in_slot, bytes); }
+  void put(std::uint64_t seq, std::size_t) override { requests_.start(seq, Lies::in_slot); }
+  void put_placed(std::uint64_t seq) override { requests_.start(seq, Lies::in_place); }
   void put_in_place(std::uint64_t, const std::byte*, std::size_t) override { refuse_direction("put_in_place"); }
   bool is_sent(std::uint64_t) override { return requests_.is_complete(); }
 
@@ -169,7 +172,7 @@ class PlacedReceiver final : public ReceivingEnd {
       : requests_(std::move(world), spec, tag, part_bytes) {}
 
   void place(std::span<const Blocks> blocks) override { requests_.place(blocks); }
-  void expect(std::uint64_t, Lies lies) override { requests_.start(lies); }
+  void expect(std::uint64_t seq, Lies lies) override { requests_.start(seq, lies); }
   bool give_up(std::uint64_t) override { return requests_.cancel(); }
   const std::byte* arrived(std::uint64_t) override { return requests_.is_complete() ? requests_.slot() : nullptr; }
   std::span<const std::byte> arrived_first(std::uint64_t) override { return requests_.first_bytes(); }
