@@ -7,6 +7,7 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <random>
 
 #include "tests/transports/limited_ranks.hpp"
@@ -206,6 +207,21 @@ TEST_CASE("memory for which no file can be opened is refused with a way out") {
     const std::string text = refusal<kplan::Error>([&] { (void)transport.allocate(1 << 20); });
     setrlimit(RLIMIT_NOFILE, &before);
     claim(text.find("ulimit -n") != std::string::npos && text.find("[KP-T006]") != std::string::npos, text.c_str());
+  });
+}
+
+TEST_CASE("memory that the system has not is refused before any of it is taken") {
+  on_ranks(2, [](Transport& transport) {
+    // Were the system asked for it, this limit would be in the way, and another reason given.
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit little{1 << 20, before.rlim_max};
+    std::signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &little);
+    const std::string text = refusal<kplan::Error>([&] { (void)transport.allocate(std::size_t{1} << 53); });
+    setrlimit(RLIMIT_FSIZE, &before);
+    claim(text.find("Cannot allocate memory") != std::string::npos && text.find("[KP-T006]") != std::string::npos,
+          text.c_str());
   });
 }
 

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <limits>
 #include <string>
 
 #include "kplan/error.hpp"
@@ -18,13 +20,15 @@ namespace kplan::transport::node_path {
 namespace {
 
 [[noreturn]] void fail(const std::string& what) {
-  const bool is_for_files = errno == EMFILE || errno == ENFILE;
+  const bool is_for_files = errno == EMFILE || errno == ENFILE, is_for_memory = errno == ENOMEM;
   const std::string reason = std::strerror(errno);
-  throw TransportError(codes::cannot_open,
-                       what + ": " + reason +
-                           (is_for_files ? "; raise the limit of open files (ulimit -n), or make fewer arrays by "
-                                           "Engine::allocate"
-                                         : "; KPLAN_NODE=off does without shared memory"));
+  throw TransportError(
+      codes::cannot_open,
+      what + ": " + reason +
+          (is_for_files    ? "; raise the limit of open files (ulimit -n), or make fewer arrays by "
+                             "Engine::allocate"
+           : is_for_memory ? "; the system has not so much left, or no more mappings (vm.max_map_count)"
+                           : "; KPLAN_NODE=off does without shared memory"));
 }
 
 /// Null, and errno, where that fails. What is long lies so that huge pages can be mapped as such.
@@ -61,9 +65,26 @@ void make_huge(std::byte* data, std::size_t bytes) {
   if (bytes >= least_for_huge_pages) (void)madvise(data, bytes, MADV_COLLAPSE);
 }
 
+/// How much memory the system can still give away; no limit where it does not say.
+std::size_t available_bytes() {
+  std::ifstream about("/proc/meminfo");
+  std::size_t left = 0, kibibytes = 0;
+  bool is_known = false;
+  for (std::string name, unit; about >> name >> kibibytes && std::getline(about, unit);) {
+    is_known = is_known || name == "MemAvailable:";
+    if (name == "MemAvailable:" || name == "SwapFree:") left += kibibytes << 10;
+  }
+  return is_known ? left : std::numeric_limits<std::size_t>::max();
+}
+
 /// Gives the file its size, and memory at once where that is wanted. Sets errno where it cannot.
 bool size_file(int file, std::size_t bytes, bool is_reserved) {
   if (!is_reserved) return ftruncate(file, static_cast<off_t>(bytes)) == 0;
+  // fallocate would take what there is page by page, and the system end processes then, this one or others.
+  if (bytes > available_bytes()) {
+    errno = ENOMEM;
+    return false;
+  }
   return fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0;
 }
 
