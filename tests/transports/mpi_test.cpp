@@ -8,6 +8,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <cstdlib>
 #include <random>
 
 #include "tests/transports/limited_ranks.hpp"
@@ -223,6 +224,22 @@ TEST_CASE("memory that the system has not is refused before any of it is taken")
     claim(text.find("Cannot allocate memory") != std::string::npos && text.find("[KP-T006]") != std::string::npos,
           text.c_str());
   });
+}
+
+TEST_CASE("a rank that does without shared memory exchanges with those that do not") {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const char* const before = std::getenv("KPLAN_NODE");
+  const std::string node = before ? before : "on";
+  if (rank == 0) setenv("KPLAN_NODE", "off", 1);
+  for (const int ranks : {2, 3})
+    on_ranks(ranks, [=](Transport& transport) {
+      std::vector<std::string> expected;
+      for (int r = 0; r < ranks; ++r) expected.push_back("rank " + std::to_string(r));
+      claim(transport.allgather(expected[static_cast<std::size_t>(rank)], soon()) == expected, "all are told alike");
+      claim(!transport.lends_memory(rank == 0 ? 1 : 0), "none shares memory with rank 0");
+    });
+  setenv("KPLAN_NODE", node.c_str(), 1);
 }
 
 TEST_CASE("what MPI fails to close leaks, and all else is closed as the world shuts") {

@@ -47,7 +47,7 @@ bool can_copy(const Card& card) {
 
 }  // namespace
 
-Neighbours::Neighbours(Transport& transport, Clock::time_point deadline)
+Neighbours::Neighbours(Transport& transport, bool shares, Clock::time_point deadline)
     : rank_(transport.rank()),
       processes_(static_cast<std::size_t>(transport.size())),
       is_dead_(processes_.size()),
@@ -62,7 +62,7 @@ Neighbours::Neighbours(Transport& transport, Clock::time_point deadline)
     std::random_device random;
     for (std::uint64_t& word : mine.mark) word = (static_cast<std::uint64_t>(random()) << 32) | random();
     std::memcpy(segment->data(), mine.mark, sizeof mine.mark);
-    mine.file = segment->file();
+    mine.file = shares ? segment->file() : -1;
   } catch (const std::exception&) {
     mine.file = -1;  // no neighbours, then
   }

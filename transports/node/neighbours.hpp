@@ -10,8 +10,9 @@ namespace kplan::transport::node_path {
 
 class Neighbours {
  public:
-  /// Collective: finds out by trying. Two ranks are neighbours when each could open the other's memory.
-  Neighbours(Transport& transport, Clock::time_point deadline);
+  /// Collective: finds out by trying. Two ranks are neighbours when each could open the other's memory. `shares`:
+  /// whether this rank wants any.
+  Neighbours(Transport& transport, bool shares, Clock::time_point deadline);
   ~Neighbours();
   Neighbours(const Neighbours&) = delete;
   Neighbours& operator=(const Neighbours&) = delete;

@@ -310,8 +310,10 @@ std::unique_ptr<SparseExchange> NodeTransport::open_exchange(Clock::time_point d
 
 std::shared_ptr<Transport> with_node_path(std::shared_ptr<Backend> base) {
   const Clock::time_point deadline = Clock::now() + timeout_from_environment();
-  if (!node_path_from_environment() || base->size() == 1) return base;
-  auto neighbours = std::make_shared<Neighbours>(*base, deadline);
+  // Ranks that do without take part in what is collective: others may not.
+  const bool shares = node_path_from_environment();
+  if (base->size() == 1) return base;
+  auto neighbours = std::make_shared<Neighbours>(*base, shares, deadline);
   // All ranks keep the path, or none does: what it adds to `open` is collective.
   const char mine = neighbours->count() == base->size() ? 'a' : neighbours->count() > 1 ? '1' : '0';
   bool is_used = false, are_all_near = true;
