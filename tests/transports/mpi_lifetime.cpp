@@ -1,8 +1,11 @@
 // Programs whose transports and MPI begin and end in every order; each must end by itself with status 0. Named by the
 // argument: `world` lets kplan initialise and finalise; `finalize_first` finalises under open channels with receives
-// started and messages that nobody took, and under exchanges in flight; `leave` ends ranks at different times.
+// started and messages that nobody took, and under exchanges in flight; `leave` ends ranks at different times. `fail`
+// has an error on all ranks but the last, which does not end: they say whether they were told in time, and the launcher
+// ends it.
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "kplan/mpi.hpp"
 #include "tests/transports/letters.hpp"
@@ -108,6 +111,18 @@ void leave() {
   MPI_Finalize();
 }
 
+void fail() {
+  constexpr std::chrono::seconds in_time(20), never(60);
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    const auto transport = kplan::transport::mpi_world();
+    if (transport->rank() + 1 == transport->size()) std::this_thread::sleep_for(never);
+    throw std::runtime_error("lost");
+  } catch (const std::runtime_error&) {
+    std::printf("told %s\n", std::chrono::steady_clock::now() - begin < in_time ? "in time" : "too late");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -119,8 +134,10 @@ int main(int argc, char** argv) {
       finalize_first();
     } else if (std::strcmp(name, "leave") == 0) {
       leave();
+    } else if (std::strcmp(name, "fail") == 0) {
+      fail();
     } else {
-      std::fprintf(stderr, "usage: kplan-mpi-lifetime world|finalize_first|leave\n");
+      std::fprintf(stderr, "usage: kplan-mpi-lifetime world|finalize_first|leave|fail\n");
       return 2;
     }
   } catch (const std::exception& error) {

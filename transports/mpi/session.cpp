@@ -1,14 +1,34 @@
 // How it works: every world of mpi_world() shares one session, which finalises MPI when it goes if it initialised it.
 // The communicators go first, since a world frees its own before it lets go of the session.
+#include <exception>
 #include <mutex>
 
 #include "kplan/transport.hpp"
 #include "transports/codes.hpp"
 #include "transports/mpi/transport.hpp"
 #include "transports/node/transport.hpp"
+#include "transports/pause.hpp"
 
 namespace kplan::transport {
 namespace mpi_backend {
+namespace {
+
+/// Whether all ranks come to end MPI, which waits for them. That takes as long as it takes, but for a rank with an
+/// error on its way to whoever reports it: others may then never come, and are waited for ten seconds.
+bool do_all_come() {
+  const Clock::time_point deadline =
+      std::uncaught_exceptions() > 0 ? Clock::now() + std::chrono::seconds(10) : Clock::time_point::max();
+  MPI_Request request = MPI_REQUEST_NULL;
+  int is_done = 0;
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
+  for (unsigned idle = 0; is_done == 0 && Clock::now() < deadline; ++idle) {
+    if (MPI_Test(&request, &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    pause_thread(idle, true);
+  }
+  return is_done != 0;
+}
+
+}  // namespace
 
 class Session {
  public:
@@ -25,7 +45,7 @@ class Session {
     is_owner_ = true;
   }
   ~Session() {
-    if (is_owner_ && is_mpi_up()) MPI_Finalize();
+    if (is_owner_ && is_mpi_up() && do_all_come()) MPI_Finalize();
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

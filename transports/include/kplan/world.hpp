@@ -26,8 +26,9 @@ void run_local(int ranks, const std::function<void(std::shared_ptr<Transport>)>&
 bool has_mpi();
 
 /// The ranks of MPI_COMM_WORLD, collective over it. Initialises MPI if the program has not, and then finalises it when
-/// the last such transport goes. Programs that own MPI use kplan/mpi.hpp. Errors: Unsupported in builds without MPI;
-/// TransportError when MPI fails, or a rank does not come.
+/// the last such transport goes, unless that is by an exception and others do not come to it for ten seconds. Programs
+/// that own MPI use kplan/mpi.hpp. Errors: Unsupported in builds without MPI; TransportError when MPI fails, or a rank
+/// does not come.
 std::shared_ptr<Transport> mpi_world();
 
 /// Whether this build has the libfabric backend.
