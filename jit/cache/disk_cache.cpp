@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -43,14 +44,24 @@ EntryName name_of(const CacheKey& key) {
   return out;
 }
 
+/// Where the limit on the size of files (ulimit -f) is in the way, a signal would end the process: it is held off.
 bool write_all(int file, std::span<const std::byte> bytes) {
+  sigset_t too_large, before;
+  sigemptyset(&too_large);
+  sigaddset(&too_large, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &too_large, &before);
+  bool is_too_large = false;
   while (!bytes.empty()) {
     const ssize_t written = write(file, bytes.data(), bytes.size());
+    is_too_large = written < 0 && errno == EFBIG;
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
+    if (written <= 0) break;
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
-  return true;
+  const timespec at_once{};
+  if (is_too_large) sigtimedwait(&too_large, nullptr, &at_once);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return bytes.empty();
 }
 
 bool read_all(int file, std::span<std::byte> bytes) {
@@ -69,9 +80,7 @@ CacheKey::CacheKey(std::string key) : text(std::move(key)), hash(hash128(std::as
 
 DiskCache::DiskCache(std::string path, std::uint64_t most_bytes) : path_(std::move(path)), most_bytes_(most_bytes) {}
 
-DiskCache DiskCache::from_environment() {
-  return DiskCache(cache_path(), cache_limit_bytes());
-}
+DiskCache DiskCache::from_environment() { return DiskCache(cache_path(), cache_limit_bytes()); }
 
 DiskCache::Session DiskCache::open() const {
   Session out;

@@ -221,7 +221,22 @@ TEST_CASE("memory that the system has not is refused before any of it is taken")
     setrlimit(RLIMIT_FSIZE, &little);
     const std::string text = refusal<kplan::Error>([&] { (void)transport.allocate(std::size_t{1} << 53); });
     setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, SIG_DFL);
     claim(text.find("Cannot allocate memory") != std::string::npos && text.find("[KP-T006]") != std::string::npos,
+          text.c_str());
+  });
+}
+
+TEST_CASE("memory beyond the limit on the size of files is refused, and does not end the process") {
+  on_ranks(2, [](Transport& transport) {
+    if (!transport.lends_memory(1 - transport.rank())) return;
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit little{1 << 20, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &little);
+    const std::string text = refusal<kplan::Error>([&] { (void)transport.allocate(2 << 20); });
+    setrlimit(RLIMIT_FSIZE, &before);
+    claim(text.find("File too large") != std::string::npos && text.find("[KP-T006]") != std::string::npos,
           text.c_str());
   });
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,12 +80,18 @@ std::size_t available_bytes() {
 
 /// Gives the file its size, and memory at once where that is wanted. Sets errno where it cannot.
 bool size_file(int file, std::size_t bytes, bool is_reserved) {
-  if (!is_reserved) return ftruncate(file, static_cast<off_t>(bytes)) == 0;
   // fallocate would take what there is page by page, and the system end processes then, this one or others.
-  if (bytes > available_bytes()) {
+  if (is_reserved && bytes > available_bytes()) {
     errno = ENOMEM;
     return false;
   }
+  // What goes beyond the limit on the size of files (ulimit -f) ends the process.
+  rlimit largest{};
+  if (getrlimit(RLIMIT_FSIZE, &largest) == 0 && bytes > largest.rlim_cur) {
+    errno = EFBIG;
+    return false;
+  }
+  if (!is_reserved) return ftruncate(file, static_cast<off_t>(bytes)) == 0;
   return fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0;
 }
 
