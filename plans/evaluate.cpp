@@ -221,7 +221,8 @@ SetValues::SetValues(const Set& range, std::int64_t first, std::int64_t last, st
   }
   if (count_ > largest_set) fault("KP-P054", fmt::format("the range has more than 2^40 values, {}", count_), span);
   // What differences of its values are multiplied with stays within 64 bits then.
-  if (const Wide reach = static_cast<Wide>(last) - first; count_ > 1 && (reach > largest_reach || reach < -largest_reach))
+  if (const Wide reach = static_cast<Wide>(last) - first;
+      count_ > 1 && (reach > largest_reach || reach < -largest_reach))
     fault("KP-P054", fmt::format("the range from {} to {} reaches further than 2^62", first, last), span);
 }
 
@@ -296,9 +297,9 @@ std::vector<Layout> layouts_of(const PlanModel& plan, std::int64_t rank, std::in
     for (std::size_t d = 0; d < b.strides.size(); ++d) {
       layout.strides[d] = evaluate_at(b.strides[d], b.stride_texts[d]);
       if (layout.strides[d] < 1 || layout.strides[d] > largest_element_count)
-        throw PlanError("KP-B003",
-                        fmt::format("plan {}: buffer `{}` has the stride {} = {} on rank {}; strides are positive",
-                                    plan.name, b.name, b.stride_texts[d].text, layout.strides[d], rank));
+        throw PlanError("KP-B003", fmt::format("plan {}: buffer `{}` has the stride {} = {} on rank {}; strides are {}",
+                                               plan.name, b.name, b.stride_texts[d].text, layout.strides[d], rank,
+                                               layout.strides[d] < 1 ? "positive" : "at most 2^46"));
     }
     Wide extent = layout.element_count == 0 ? 0 : 1;
     for (std::size_t d = 0; d < layout.shape.size() && extent > 0; ++d)
