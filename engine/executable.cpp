@@ -45,7 +45,8 @@ std::size_t Executable::State::find_buffer(std::string_view name) const {
   if (b >= 0) return static_cast<std::size_t>(b);
   std::vector<std::string> names;
   for (const Buffer& buffer : plan().buffers) names.push_back(buffer.name);
-  throw PlanError("KP-B020", fmt::format("plan {} has no buffer `{}`{}", plan().name, name, suggestion(name, names)));
+  throw PlanError("KP-B020",
+                  fmt::format("plan {} has no buffer `{}`{}", plan().name, name, suggestion_or_list(name, names)));
 }
 
 void Executable::State::bind(std::size_t b, const Memory& given) {
@@ -60,6 +61,10 @@ void Executable::State::bind(std::size_t b, const Memory& given) {
             "plan {}: buffer `{}` has {} elements of {} bytes on rank {}, {} bytes; memory of {} bytes was given",
             plan().name, buffer.name, layout.extent, buffer.type.size_bytes, runner.program().schedule.rank, needed,
             memory.size()));
+  if (needed > 0 && memory.data() == nullptr)
+    throw PlanError("KP-B022",
+                    fmt::format("plan {}: buffer `{}` has {} elements on rank {}; memory at a null pointer was given",
+                                plan().name, buffer.name, layout.extent, runner.program().schedule.rank));
   if (values.is_given[b])
     throw PlanError("KP-B027",
                     fmt::format("plan {}: buffer `{}` is fixed and its contents were given to compile; it is "

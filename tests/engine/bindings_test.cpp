@@ -137,3 +137,15 @@ TEST_CASE("an empty function is no operator") {
     tests::claim(error == "operator `op` is an empty function; register one that can be called [KP-B031]", error);
   });
 }
+
+TEST_CASE("a null pointer is no memory, and a buffer that there is not is answered by those that there are") {
+  tests::on_ranks(1, [](Engine& engine) {
+    Executable x = engine.compile(Plan::parse(atoms));
+    const std::string null = tests::error_of([&] { x.bind("p", std::span<Atom>(static_cast<Atom*>(nullptr), 2)); });
+    tests::claim(
+        null == "plan atoms: buffer `p` has 2 elements on rank 0; memory at a null pointer was given [KP-B022]", null);
+    Atom other[2];
+    const std::string unknown = tests::error_of([&] { x.bind("velocities", other); });
+    tests::claim(unknown == "plan atoms has no buffer `velocities`; there are p, q [KP-B020]", unknown);
+  });
+}
