@@ -96,6 +96,10 @@ int report_together(const Failure& mine) {
     const auto world = transport::mpi_world();
     return report_over(*world, exchange_failures(*world, mine));
   }
+  return report_alone(mine);
+}
+
+int report_alone(const Failure& mine) {
   say(mine);
   return mine.exit_code;
 }

@@ -33,6 +33,8 @@ Failure exchange_failures(transport::Transport& transport, const Failure& mine);
 /// Says what went wrong on stderr and returns the exit code. Under an MPI launcher it is collective over all processes:
 /// the first of them speaks, and none ends before it has.
 int report_together(const Failure& mine);
+/// The same where ranks cannot meet over MPI, as when they are to run over libfabric: each speaks for itself.
+int report_alone(const Failure& mine);
 /// The same over a transport that is open.
 int report_over(transport::Transport& transport, const Failure& agreed);
 

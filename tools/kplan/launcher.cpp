@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "transports/environment.hpp"
+
 namespace kplan::cli {
 namespace {
 
@@ -25,7 +27,7 @@ std::optional<int> number_in(std::initializer_list<const char*> variables) {
 
 Launch launch_from_environment() {
   return {number_in({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}), number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}),
-          std::getenv("KPLAN_RENDEZVOUS") != nullptr};
+          !transport::variable("KPLAN_RENDEZVOUS").empty()};
 }
 
 }  // namespace kplan::cli

@@ -112,12 +112,13 @@ int run_processes(const Options& options, const std::shared_ptr<transport::Trans
 }  // namespace
 
 int run(const Options& options) {
+  const auto report = options.transport == "ofi" ? report_alone : report_together;
   std::string chosen;
   try {
     check_environment();
     chosen = chosen_transport(options, launch_from_environment());
   } catch (const Error&) {
-    return report_together(failure_of(std::current_exception()));
+    return report(failure_of(std::current_exception()));
   }
   if (chosen == "local") return run_threads(options);
   std::shared_ptr<transport::Transport> world;
@@ -127,7 +128,7 @@ int run(const Options& options) {
     std::fprintf(stderr, "kplan: %s\n", e.what());
     return exit_failed;
   } catch (const Error&) {
-    return report_together(failure_of(std::current_exception()));
+    return report(failure_of(std::current_exception()));
   }
   return run_processes(options, world);
 }

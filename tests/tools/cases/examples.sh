@@ -68,6 +68,7 @@ case_ranks_over_libfabric_find_each_other_without_a_launcher() {
   expect 0 run "$examples/reduce.json" --transport ofi --verify && says "verified: 1 rank"
   refuse KP-L015 run "$examples/reduce.json" --transport ofi --ranks 2 && complains "KPLAN_RENDEZVOUS"
   KPLAN_RENDEZVOUS=nowhere refuse KP-E005 run "$examples/reduce.json"
+  KPLAN_RENDEZVOUS='' expect 0 run "$examples/reduce.json" --verify && says "verified: 4 ranks"
 }
 
 case_explain_says_when_a_pattern_is_found_and_by_whom() {

@@ -116,6 +116,13 @@ END
   expect 0 run divide.json --ranks 1 --verify
 }
 
+case_under_mpirun_ranks_over_libfabric_say_what_is_wrong() {
+  command -v mpirun >/dev/null && has_ofi || return 0
+  count=$((count + 1))
+  KPLAN_OFI_PROVIDER=none timeout 60 mpirun --oversubscribe -n 2 "$kplan" run "$examples/reduce.json" --transport ofi >stdout 2>stderr
+  complains "KPLAN_OFI_PROVIDER is \`none\`"
+}
+
 case_under_mpirun_one_rank_speaks_for_all() {
   command -v mpirun >/dev/null || return 0
   local reduce=$examples/reduce.json
