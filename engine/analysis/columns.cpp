@@ -45,6 +45,7 @@ ScalarValue ColumnEvaluator::evaluate_at(const Expr& e, const Block& block, std:
 void ColumnEvaluator::run_one_by_one(const ColumnProgram& program, const Block& block, std::int64_t* values,
                                      std::int64_t* counts) {
   const Expr& e = program.expression();
+  one_by_one_ += static_cast<std::int64_t>(block.count);
   for (std::size_t row = 0; row < block.count; ++row) {
     if (program.form() == ColumnProgram::Form::integers) {
       values[row] = evaluate_at(e, block, row).as_integer();

@@ -29,6 +29,8 @@ class ColumnEvaluator {
   void run(ColumnProgram& program, const Block& block, std::int64_t* values, std::int64_t* counts = nullptr) {
     if (!program.run(state_, block, values, counts)) run_one_by_one(program, block, values, counts);
   }
+  /// How many values have been evaluated one by one.
+  std::int64_t count_one_by_one() const { return one_by_one_; }
   /// The value in one environment. Throws BlockFault.
   ScalarValue evaluate_at(const Expr& e, const Block& block, std::size_t row);
   /// A context for one environment; valid until the next call.
@@ -42,6 +44,7 @@ class ColumnEvaluator {
   const Statement& s_;
   const RankState& state_;
   std::vector<ScalarValue> variables_;
+  std::int64_t one_by_one_ = 0;
 };
 
 /// Whether all elements that the reference names follow each other, in every environment and on every rank, as its form

@@ -42,6 +42,7 @@ bool Walk::each(const Box& box, std::int64_t most_steps, const std::function<voi
 
 void Walk::run(const std::function<void(Block&)>& f, const Box* box, std::int64_t most_steps) {
   steps_ = 0;
+  one_by_one_before_ = columns_.count_one_by_one();
   most_steps_ = most_steps;
   f_ = &f;
   box_ = box;

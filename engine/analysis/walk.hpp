@@ -30,7 +30,8 @@ class Walk {
   /// know all values are met; they are positions, too. False where that would take more than so many steps: values
   /// taken, filters tried, environments passed to f.
   bool each(const Box& box, std::int64_t most_steps, const std::function<void(Block&)>& f);
-  std::int64_t steps() const { return steps_; }
+  /// What the last walk took, in values that columns take; one that is evaluated by itself takes as long as 64.
+  std::int64_t steps() const { return steps_ + 63 * (columns_.count_one_by_one() - one_by_one_before_); }
 
   /// Blocks have positions of generators from now on.
   void want_positions() { wants_positions_ = true; }
@@ -77,7 +78,7 @@ class Walk {
   bool wants_positions_ = false;
   Block start_;
   Column keep_;
-  std::int64_t steps_ = 0, most_steps_ = 0;
+  std::int64_t steps_ = 0, most_steps_ = 0, one_by_one_before_ = 0;
   const std::function<void(Block&)>* f_ = nullptr;  ///< of this walk
   const Box* box_ = nullptr;
 };
