@@ -83,12 +83,10 @@ void prepare_to_go_ahead(const transport::Transport& transport, OutgoingMessage&
 /// Makes a long message ready to be unpacked while the rest of it comes, or others move that do not move alone.
 void prepare_for_parts(const transport::Transport& transport, IncomingMessage& m, std::size_t part_bytes) {
   const auto peer = static_cast<int>(m.world_rank);
-  m.may_come_ahead = transport.ahead_bytes(peer, m.bytes) > 0;
+  const bool may_come_ahead = transport.ahead_bytes(peer, m.bytes) > 0;
   const bool is_long = part_bytes > 0 && m.bytes >= fewest_pieces * part_bytes && !transport.delivers_alone(peer);
-  if ((!is_long && !m.may_come_ahead) || m.pieces || !MessageCursor::serves(m.calls)) {
-    m.may_come_ahead = false;
-    return;
-  }
+  if ((!is_long && !may_come_ahead) || m.pieces || !MessageCursor::serves(m.calls)) return;
+  m.may_come_ahead = may_come_ahead;
   m.part_bytes = part_bytes > 0 ? part_bytes : m.bytes;
   m.cursor = std::make_unique<MessageCursor>();
   m.cursor->reserve(m.calls);

@@ -96,16 +96,17 @@ void PlacedRequests::place(std::span<const Blocks> blocks) {
     std::rotate(places_.begin(), known, known + 1);
     return;
   }
+  std::vector<MemoryType> types;
+  for (std::size_t part = 0; part < parts_; ++part)
+    types.push_back(memory_type(cut(blocks, part * part_bytes_, end_of(part))));
   if (places_.size() == most_places) {
     for (MPI_Request& request : places_.back().requests) free_request(&request);
     places_.pop_back();
   }
+  Place place{{blocks.begin(), blocks.end()}, std::vector(parts_, MPI_REQUEST_NULL)};
   places_.reserve(most_places);
-  places_.insert(places_.begin(), {{blocks.begin(), blocks.end()}, std::vector(parts_, MPI_REQUEST_NULL)});
-  for (std::size_t part = 0; part < parts_; ++part) {
-    const MemoryType type = memory_type(cut(blocks, part * part_bytes_, end_of(part)));
-    init(MPI_BOTTOM, 1, type.get(), part, &places_.front().requests[part]);
-  }
+  for (std::size_t part = 0; part < parts_; ++part) init(MPI_BOTTOM, 1, types[part].get(), part, &place.requests[part]);
+  places_.insert(places_.begin(), std::move(place));
 }
 
 void PlacedRequests::start_first(std::uint64_t seq, Lies lies, std::size_t bytes) {
