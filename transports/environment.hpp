@@ -36,9 +36,9 @@ std::chrono::nanoseconds far_from_environment();
 enum class NativeCollectives : std::uint8_t { off, where_faster, wherever_possible };
 NativeCollectives native_collectives_from_environment();
 
-/// From how many bytes a message on the ranks of an all-reduce combine a share each and then exchange them (on two ranks
-/// that share no memory from 16 times as many on):
-/// KPLAN_TWO_STEP_BYTES, a number from 1 to 2^30, 32768 by default; 0: never. Local. Errors: PlanError.
+/// From how many bytes a message on the ranks of an all-reduce combine a share each and then exchange them (on two
+/// ranks that share no memory from 16 times as many on): KPLAN_TWO_STEP_BYTES, a number from 1 to 2^30, 32768 by
+/// default; 0: never. Local. Errors: PlanError.
 std::size_t two_step_bytes_from_environment();
 
 /// From how many bytes on a message is lent where it can be: KPLAN_LEND_BYTES, a number from 1 to 2^30, 2048 by
@@ -61,8 +61,8 @@ std::size_t place_bytes_from_environment();
 /// 2^30, 8 by default; 0: any. Local. Errors: PlanError.
 std::size_t place_block_bytes_from_environment();
 
-/// Of messages that are longer, how many bytes may go ahead of the rest at a time: KPLAN_AHEAD_BYTES, a number from 1 to
-/// 2^30, 131072 by default; 0: they go as a whole. Local. Errors: PlanError.
+/// Of messages that are longer, how many bytes may go ahead of the rest at a time: KPLAN_AHEAD_BYTES, a number from 1
+/// to 2^30, 131072 by default; 0: they go as a whole. Local. Errors: PlanError.
 std::size_t ahead_bytes_from_environment();
 
 /// Whether channels over libfabric may write into their receivers' memory: KPLAN_OFI_ONE_SIDED, `on` (the default) or

@@ -42,8 +42,8 @@ struct Matching {
   std::vector<bool> has_placed_end;  ///< of each: whether it, or its other end, is placed
   /// Of each: the bytes of its messages that go ahead at a time; 0: they go as a whole.
   std::vector<std::size_t> ahead_bytes;
-  int lane_count = 0;                ///< the most channels between this rank and another, one way
-  Problem problem;  ///< the first end, by its name, that is invalid, doubled, or does not fit its other end
+  int lane_count = 0;  ///< the most channels between this rank and another, one way
+  Problem problem;     ///< the first end, by its name, that is invalid, doubled, or does not fit its other end
 };
 
 /// Whether a sending end may have several receivers.

@@ -1,4 +1,6 @@
 // What the environment sets, and what a build without MPI answers.
+#include "transports/environment.hpp"
+
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <optional>
@@ -6,7 +8,6 @@
 
 #include "kplan/transport.hpp"
 #include "tests/variable.hpp"
-#include "transports/environment.hpp"
 
 using namespace std::chrono_literals;
 using kplan::tests::Variable;

@@ -90,8 +90,8 @@ class Channel {
   virtual Stores best_stores(std::uint64_t) { return Stores::cached; }
   /// Sends the first `bytes` of the slot; at most once for each seq, after send_slot(seq) gave the slot.
   virtual void put(std::uint64_t seq, std::size_t bytes) = 0;
-  /// Says that the first `bytes` of message `seq`, which has capacity_bytes, are in the slot: those that may go ahead are
-  /// sent. Any number of times, with more bytes each, before put(seq).
+  /// Says that the first `bytes` of message `seq`, which has capacity_bytes, are in the slot: those that may go ahead
+  /// are sent. Any number of times, with more bytes each, before put(seq).
   virtual void put_first(std::uint64_t, std::size_t /*bytes*/) {}
   /// Sends a region of the caller's instead of the slot; call only after send_slot(seq) was not null. The region
   /// must stay unchanged until is_sent(seq). Cheap to repeat with the same region.
@@ -328,8 +328,8 @@ class Transport {
   /// Messages of so many bytes and less to this peer had better go together, by parts_of, where there are several at a
   /// time; 0: each by itself. The same at both ends.
   virtual std::size_t best_shared_bytes(int) const { return 0; }
-  /// How many bytes of a message of `bytes` to this peer are best packed, and unpacked, at a time, since they go ahead of
-  /// the rest (ChannelSpec::ahead_bytes); 0: all of them.
+  /// How many bytes of a message of `bytes` to this peer are best packed, and unpacked, at a time, since they go ahead
+  /// of the rest (ChannelSpec::ahead_bytes); 0: all of them.
   virtual std::size_t ahead_bytes(int, std::size_t /*bytes*/) const { return 0; }
   /// Whether ends of channels to and from this peer can be placed.
   virtual bool places_messages(int) const { return false; }
