@@ -8,10 +8,11 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <csignal>
-#include <cstdlib>
+#include <optional>
 #include <random>
 
 #include "tests/transports/limited_ranks.hpp"
+#include "tests/variable.hpp"
 #include "transports/mpi/cut_blocks.hpp"
 #include "transports/mpi/message_type.hpp"
 #include "transports/mpi/tags.hpp"
@@ -22,8 +23,21 @@ using kplan::transport::Blocks;
 using namespace std::chrono_literals;
 
 namespace {
+
 bool fails_to_warm = false, fails_to_duplicate = false;
+
+/// What allocate() says while the process is limited to so much of a resource.
+std::string refusal_under(decltype(RLIMIT_FSIZE) resource, rlim_t most, Transport& transport, std::size_t bytes) {
+  rlimit before{};
+  getrlimit(resource, &before);
+  const rlimit little{most, before.rlim_max};
+  setrlimit(resource, &little);
+  std::string text = refusal<kplan::Error>([&] { (void)transport.allocate(bytes); });
+  setrlimit(resource, &before);
+  return text;
 }
+
+}  // namespace
 
 /// MPI's own, which can be told to fail.
 extern "C" int MPI_Irecv(void* memory, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
@@ -201,12 +215,7 @@ TEST_CASE("memory for which no file can be opened is refused with a way out") {
     if (!transport.lends_memory(1 - transport.rank())) return;
     const int next_file = dup(0);
     close(next_file);
-    rlimit before{};
-    getrlimit(RLIMIT_NOFILE, &before);
-    const rlimit none{static_cast<rlim_t>(next_file), before.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &none);
-    const std::string text = refusal<kplan::Error>([&] { (void)transport.allocate(1 << 20); });
-    setrlimit(RLIMIT_NOFILE, &before);
+    const std::string text = refusal_under(RLIMIT_NOFILE, static_cast<rlim_t>(next_file), transport, 1 << 20);
     claim(text.find("ulimit -n") != std::string::npos && text.find("[KP-T006]") != std::string::npos, text.c_str());
   });
 }
@@ -214,13 +223,8 @@ TEST_CASE("memory for which no file can be opened is refused with a way out") {
 TEST_CASE("memory that the system has not is refused before any of it is taken") {
   on_ranks(2, [](Transport& transport) {
     // Were the system asked for it, this limit would be in the way, and another reason given.
-    rlimit before{};
-    getrlimit(RLIMIT_FSIZE, &before);
-    const rlimit little{1 << 20, before.rlim_max};
     std::signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_FSIZE, &little);
-    const std::string text = refusal<kplan::Error>([&] { (void)transport.allocate(std::size_t{1} << 53); });
-    setrlimit(RLIMIT_FSIZE, &before);
+    const std::string text = refusal_under(RLIMIT_FSIZE, 1 << 20, transport, std::size_t{1} << 53);
     std::signal(SIGXFSZ, SIG_DFL);
     claim(text.find("Cannot allocate memory") != std::string::npos && text.find("[KP-T006]") != std::string::npos,
           text.c_str());
@@ -230,12 +234,7 @@ TEST_CASE("memory that the system has not is refused before any of it is taken")
 TEST_CASE("memory beyond the limit on the size of files is refused, and does not end the process") {
   on_ranks(2, [](Transport& transport) {
     if (!transport.lends_memory(1 - transport.rank())) return;
-    rlimit before{};
-    getrlimit(RLIMIT_FSIZE, &before);
-    const rlimit little{1 << 20, before.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &little);
-    const std::string text = refusal<kplan::Error>([&] { (void)transport.allocate(2 << 20); });
-    setrlimit(RLIMIT_FSIZE, &before);
+    const std::string text = refusal_under(RLIMIT_FSIZE, 1 << 20, transport, 2 << 20);
     claim(text.find("File too large") != std::string::npos && text.find("[KP-T006]") != std::string::npos,
           text.c_str());
   });
@@ -244,9 +243,8 @@ TEST_CASE("memory beyond the limit on the size of files is refused, and does not
 TEST_CASE("a rank that does without shared memory exchanges with those that do not") {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const char* const before = std::getenv("KPLAN_NODE");
-  const std::string node = before ? before : "on";
-  if (rank == 0) setenv("KPLAN_NODE", "off", 1);
+  std::optional<Variable> off;
+  if (rank == 0) off.emplace("KPLAN_NODE", "off");
   for (const int ranks : {2, 3})
     on_ranks(ranks, [=](Transport& transport) {
       std::vector<std::string> expected;
@@ -254,7 +252,6 @@ TEST_CASE("a rank that does without shared memory exchanges with those that do n
       claim(transport.allgather(expected[static_cast<std::size_t>(rank)], soon()) == expected, "all are told alike");
       claim(!transport.lends_memory(rank == 0 ? 1 : 0), "none shares memory with rank 0");
     });
-  setenv("KPLAN_NODE", node.c_str(), 1);
 }
 
 TEST_CASE("what MPI fails to close leaks, and all else is closed as the world shuts") {
