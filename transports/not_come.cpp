@@ -7,7 +7,9 @@
 
 namespace kplan::transport {
 
-std::string in_seconds(Clock::duration time) { return std::to_string(std::chrono::duration<double>(time).count()); }
+std::string in_seconds(Clock::duration time) {
+  return fmt::format("{:.3f}", std::chrono::duration<double>(time).count());
+}
 
 std::string waited_in_vain(int rank, std::string_view seconds, std::span<const int> missing, int ranks) {
   return fmt::format(

@@ -9,6 +9,7 @@
 
 namespace kplan::transport {
 
+/// Rounded to milliseconds: a rank reads the clock for what it waited a moment after it has set its deadline.
 std::string in_seconds(Clock::duration time);
 
 /// Why a call cannot succeed any more: a rank has waited so long for the others.

@@ -8,6 +8,7 @@
 
 #include "transports/codes.hpp"
 #include "transports/mpi/tags.hpp"
+#include "transports/not_come.hpp"
 #include "transports/pause.hpp"
 
 namespace kplan::transport::mpi_backend {
@@ -29,8 +30,7 @@ bool wait_all(World& world, std::vector<MPI_Request>& requests, Clock::time_poin
 
 [[noreturn]] void give_up(World& world, Clock::duration waited) {
   world.taint();
-  throw TransportError(codes::not_come, "rank " + std::to_string(world.rank()) + " waited " +
-                                            std::to_string(std::chrono::duration<double>(waited).count()) +
+  throw TransportError(codes::not_come, "rank " + std::to_string(world.rank()) + " waited " + in_seconds(waited) +
                                             " s for all " + std::to_string(world.size()) +
                                             " ranks to come to a collective call, and mpi does not tell which have "
                                             "not; make the same collective calls in the "

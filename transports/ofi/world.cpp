@@ -9,6 +9,7 @@
 
 #include "transports/codes.hpp"
 #include "transports/matching.hpp"
+#include "transports/not_come.hpp"
 #include "transports/ofi/trial.hpp"
 #include "transports/pause.hpp"
 
@@ -43,9 +44,8 @@ void World::warm(const std::vector<int>& peers, Clock::time_point deadline) {
     }
     if (Clock::now() >= deadline)
       throw TransportError(codes::not_come,
-                           "rank " + std::to_string(rank()) + " waited " +
-                               std::to_string(std::chrono::duration<double>(Clock::now() - begin).count()) + " s for " +
-                               endpoint_->provider().name() + " to connect it to " + rank_list(missing) +
+                           "rank " + std::to_string(rank()) + " waited " + in_seconds(Clock::now() - begin) +
+                               " s for " + endpoint_->provider().name() + " to connect it to " + rank_list(missing) +
                                "; where hosts have several networks, say which one (FI_TCP_IFACE for tcp)");
     pause_thread(idle, true);
   }

@@ -45,10 +45,9 @@ Told told_by(const Action& action) {
   return out;
 }
 
-/// The text with # for a time that a rank measured, if that is about the time-out: it begins to measure a moment after
-/// it has set its deadline.
+/// The text with # for a time that a rank measured, if that is about the time-out.
 std::string without_measured_time(const std::string& text) {
-  static const std::regex waited("waited ([0-9]+\\.[0-9]{6}) s");
+  static const std::regex waited("waited ([0-9]+\\.[0-9]{3}) s");
   std::smatch match;
   if (!std::regex_search(text, match, waited)) return text;
   const double seconds = std::stod(match[1]);
@@ -77,7 +76,8 @@ std::vector<std::string> lost_texts(const std::string& way, int rank, int victim
     // Who waits for a rank that has given up finds that it has ended, unless rank 0, which would tell, left before it.
     const bool may_not_hear = peer != victim && peer != 0 && rank != 0 && (victim != 0 || way == "return");
     if (is_silent || may_not_hear)
-      out.push_back(fmt::format("{}; timed out after {:g} s in run {}; KPLAN_TIMEOUT sets the limit [KP-T004]", waits, timeout_seconds, run));
+      out.push_back(fmt::format("{}; timed out after {:g} s in run {}; KPLAN_TIMEOUT sets the limit [KP-T004]", waits,
+                                timeout_seconds, run));
     if (!is_silent || peer != victim)
       out.push_back(fmt::format("{}; rank {} has ended in run {} [KP-T002]", waits, peer, run));
   };
