@@ -57,10 +57,14 @@ bool sends_alike(const StatementSchedule& s) {
          s.collective.kind == transport::CollectiveKind::allgather;
 }
 
+bool may_be_far(const transport::Transport& transport, int peer, std::size_t bytes) {
+  const std::size_t least = transport.non_temporal_bytes(peer);
+  return least > 0 && bytes >= least;
+}
+
 /// Makes the message ready for slots that are far, with memory in which it can be made before.
 void prepare_for_far(const transport::Transport& transport, OutgoingMessage& m) {
-  const std::size_t least = transport.non_temporal_bytes(static_cast<int>(m.world_rank));
-  if (least == 0 || m.bytes < least) return;
+  if (!may_be_far(transport, static_cast<int>(m.world_rank), m.bytes)) return;
   if (MessageCursor::serves(m.calls)) {
     m.cursor = std::make_unique<MessageCursor>();
     m.cursor->reserve(m.calls);
@@ -173,8 +177,8 @@ class Specs {
         *w.targets[0] = std::move(channels[k]);
         continue;
       }
-      auto parts =
-          transport::parts_of(std::move(channels[k]), w.spec.direction, w.offsets_bytes, w.spec.capacity_bytes);
+      auto parts = transport::parts_of(std::move(channels[k]), w.spec.direction, w.offsets_bytes, w.spec.capacity_bytes,
+                                       may_be_far(transport, w.spec.peer, w.spec.capacity_bytes));
       for (std::size_t p = 0; p < parts.size(); ++p) *w.targets[p] = std::move(parts[p]);
     }
   }

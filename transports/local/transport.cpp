@@ -45,6 +45,7 @@ class LocalTransport final : public Transport {
   int best_slots(int, std::size_t bytes) const override {
     return best_ring_slots(bytes, size(), world_->share_cores());
   }
+  std::size_t best_shared_bytes(int peer) const override { return peer == rank_ ? 0 : best_shared_ring_bytes; }
   int most_receivers(int) const override { return size() - 1; }
   bool lends_memory(int) const override { return true; }
   bool can_lend(const std::byte*) const override { return true; }

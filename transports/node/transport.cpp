@@ -55,7 +55,7 @@ class NodeTransport final : public Transport {
                                       : base_->best_slots(peer, bytes);
   }
   std::size_t best_shared_bytes(int peer) const override {
-    return neighbours_->is_here(peer) ? 0 : base_->best_shared_bytes(peer);
+    return neighbours_->is_here(peer) ? best_shared_ring_bytes : base_->best_shared_bytes(peer);
   }
   bool places_messages(int peer) const override { return !neighbours_->is_here(peer) && base_->places_messages(peer); }
   std::size_t ahead_bytes(int peer, std::size_t bytes) const override {

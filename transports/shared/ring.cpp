@@ -116,6 +116,16 @@ class Ring {
   std::uint64_t few_, grown_at_;  ///< messages before that one go through the first few slots
 };
 
+/// Fetches the lines of a slot to be written, all at once: the receiver's core has read them, and a core that writes
+/// waits for one after the other.
+[[gnu::always_inline]] inline void own_lines(std::byte* slot, std::size_t bytes) {
+#if defined(__x86_64__)
+  for (std::size_t k = 0; k < bytes; k += line_bytes) asm volatile("prefetchw %0" : : "m"(slot[k]));
+#else
+  for (std::size_t k = 0; k < bytes; k += line_bytes) __builtin_prefetch(slot + k, 1);
+#endif
+}
+
 class Sender final : public SendingEnd {
  public:
   Sender(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,
@@ -131,31 +141,17 @@ class Sender final : public SendingEnd {
       released_ = ring_.released_by_all();
       if (seq >= released_ + most_ahead) return nullptr;
     }
-    return ring_.slot(seq);
+    std::byte* const slot = ring_.slot(seq);
+    if (const std::size_t bytes = ring_.bytes_of_a_slot(); bytes <= most_to_own && stores_ == Stores::cached)
+      own_lines(slot, bytes);
+    return slot;
   }
 
   [[gnu::hot]] bool is_far(std::uint64_t seq) override {
     return distance_->is_far(ring_.is_worn(seq) ? ring_.slot(seq) : nullptr, ring_.bytes_of_a_slot());
   }
 
-  Stores best_stores(std::uint64_t seq) override {
-    const bool is_far_now = is_far(seq);
-    if (trial_.is_tried(seq)) [[unlikely]] {
-      if (trial_.is_first(seq) && (is_trying_ = is_far_now && seq >= next_trial_)) {
-        times_.clear();
-        next_trial_ = seq + StoreTrial::again_after;
-      }
-      if (is_trying_) {
-        if ((is_timing_ = trial_.is_timed(seq))) begin_ = Clock::now();
-        return trial_.way(seq);
-      }
-    } else if (is_trying_ && trial_.is_over(seq)) [[unlikely]] {
-      is_trying_ = false;
-      way_ =
-          TrialMedians::fastest(times_.medians(), TrialMedians(ring_.reading_times().load(std::memory_order_acquire)));
-    }
-    return is_far_now ? way_ : Stores::cached;
-  }
+  Stores best_stores(std::uint64_t seq) override { return stores_ = stores_for(seq); }
 
   [[gnu::hot]] void put(std::uint64_t seq, std::size_t) override {
     if (std::exchange(is_timing_, false)) [[unlikely]]
@@ -196,6 +192,25 @@ class Sender final : public SendingEnd {
   }
 
  private:
+  Stores stores_for(std::uint64_t seq) {
+    const bool is_far_now = is_far(seq);
+    if (trial_.is_tried(seq)) [[unlikely]] {
+      if (trial_.is_first(seq) && (is_trying_ = is_far_now && seq >= next_trial_)) {
+        times_.clear();
+        next_trial_ = seq + StoreTrial::again_after;
+      }
+      if (is_trying_) {
+        if ((is_timing_ = trial_.is_timed(seq))) begin_ = Clock::now();
+        return trial_.way(seq);
+      }
+    } else if (is_trying_ && trial_.is_over(seq)) [[unlikely]] {
+      is_trying_ = false;
+      way_ =
+          TrialMedians::fastest(times_.medians(), TrialMedians(ring_.reading_times().load(std::memory_order_acquire)));
+    }
+    return is_far_now ? way_ : Stores::cached;
+  }
+
   bool lend_as(std::uint64_t seq, std::size_t count, std::span<const std::byte* const> regions) {
     if (regions.size() > ring_.most_regions() || ring_.has_several_receivers()) return false;
     std::byte* const slot = ring_.slot(seq);
@@ -220,13 +235,16 @@ class Sender final : public SendingEnd {
     put_ = seq + 1;
   }
 
+  static constexpr std::size_t most_to_own = 4096 + line_bytes;
+
   Ring ring_;
   std::shared_ptr<RegionNames> names_;
   std::shared_ptr<Distance> distance_;
   StoreTrial trial_;
   TrialTimes times_;  ///< of writing
   Clock::time_point begin_;
-  Stores way_ = Stores::non_temporal;
+  Stores way_ = Stores::non_temporal,
+         stores_ = Stores::cached;  ///< the fastest where lines are far; of the last message
   bool is_trying_ = false, is_timing_ = false;
   std::uint64_t next_trial_ = 0;  ///< not before that message
   std::uint64_t put_ = 0;
@@ -360,6 +378,8 @@ std::size_t ring_bytes(const ChannelSpec& sender) {
 
 int best_ring_slots(std::size_t bytes, int ranks, bool share_cores) {
   constexpr std::size_t most_slots = 32, most_ranks = 16;
+  if (constexpr std::size_t short_turn = 8192, fewest_slots = 4; !share_cores && bytes <= short_turn / 2)
+    return static_cast<int>(std::clamp(short_turn / std::max<std::size_t>(bytes, 1), fewest_slots, most_slots));
   const std::size_t bytes_in_turn = share_cores ? std::size_t{64} << 10 : std::size_t{2} << 20;
   const std::size_t share =
       bytes_in_turn * most_ranks / std::max<std::size_t>(static_cast<std::size_t>(ranks), most_ranks);

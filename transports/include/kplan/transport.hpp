@@ -151,9 +151,11 @@ class Channel {
 /// A channel's messages in parts, each as a channel of its own, in the order of their `offsets_bytes`, which are
 /// multiples of 64: for short messages that go to one rank together. A message is sent when every part has been put,
 /// and released when every part has been; each part carries its message `seq` before any carries the next. Parts are
-/// packed and put, nothing is lent or placed. Takes the channel, which was opened for messages of `message_bytes`.
+/// packed and put, nothing is lent or placed. Takes the channel, which was opened for messages of `message_bytes`. A
+/// sender's slots may_be_far: then messages are made in memory of this rank's own while best_stores() says so.
 std::vector<std::unique_ptr<Channel>> parts_of(std::unique_ptr<Channel> channel, Direction direction,
-                                               std::span<const std::size_t> offsets_bytes, std::size_t message_bytes);
+                                               std::span<const std::size_t> offsets_bytes, std::size_t message_bytes,
+                                               bool may_be_far);
 
 /// Copies into a slot in one of these ways, where the processor can: its lines, which the receiver has read, or is to
 /// read, need not come back first. Whoever sees a later put() sees what it wrote. The memories do not overlap.
