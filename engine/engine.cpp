@@ -34,7 +34,7 @@ struct Engine::State {
   std::shared_ptr<transport::Transport> transport;
   std::chrono::nanoseconds timeout;
   std::shared_ptr<PlanCache> cache = std::make_shared<PlanCache>();
-  std::shared_ptr<StartedRuns> started_runs = std::make_shared<StartedRuns>();
+  std::shared_ptr<StartedRuns> started_runs;
   LongMessages long_messages;
   TwoStepLimits two_steps;
   transport::NativeCollectives native = transport::native_collectives_from_environment();
@@ -116,6 +116,7 @@ Engine::Engine(std::shared_ptr<transport::Transport> transport) : state_(std::ma
   check_environment();
   state_->timeout = transport::timeout_from_environment();
   state_->transport = std::move(transport);
+  state_->started_runs = std::make_shared<StartedRuns>(state_->transport);
 }
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;

@@ -18,6 +18,8 @@ class Backend : public Transport {
   }
   /// What its progress() and its collective calls move on.
   virtual const std::shared_ptr<InFlightList>& in_flight() const = 0;
+  void keep_moving(InFlight& moved) override { in_flight()->add(moved); }
+  void let_go(InFlight& moved) override { in_flight()->remove(moved); }
   /// NBX takes a synchronous message and a barrier in steps: several times what a few plain messages do.
   bool tells_faster() const override { return size() <= 16; }
 

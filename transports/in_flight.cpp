@@ -6,16 +6,17 @@
 
 namespace kplan::transport {
 
-[[gnu::hot]] void InFlightList::remove(InFlight& exchange) {
-  const auto found = std::find(exchanges_.begin(), exchanges_.end(), &exchange);
-  if (found == exchanges_.end()) return;
-  *found = exchanges_.back();
-  exchanges_.pop_back();
+[[gnu::hot]] void InFlightList::remove(InFlight& moved) {
+  const auto found = std::find(moved_.begin(), moved_.end(), &moved);
+  if (found == moved_.end()) return;
+  *found = moved_.back();
+  moved_.pop_back();
 }
 
 void InFlightList::move_on() {
-  // From the end, since one that takes itself off the list puts the last one in its place.
-  for (std::size_t i = exchanges_.size(); i-- > 0;) exchanges_[i]->move_on();
+  // From the end, since one that is taken off the list puts the last one in its place.
+  for (std::size_t i = moved_.size(); i-- > 0;)
+    if (i < moved_.size()) moved_[i]->move_on();
   if (!leftovers_.empty()) [[unlikely]]
     send_leftovers();
 }

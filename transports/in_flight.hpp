@@ -8,16 +8,6 @@
 
 namespace kplan::transport {
 
-/// Something that other ranks may need to be moved on while its own rank waits for something else.
-class InFlight {
- public:
-  /// Moves it as far as it goes without blocking. May take itself off the list that it is on.
-  virtual void move_on() = 0;
-
- protected:
-  ~InFlight() = default;
-};
-
 /// What an object that was destroyed has left to be sent.
 class Leftover {
  public:
@@ -29,8 +19,10 @@ class Leftover {
 /// What is in flight on a transport.
 class InFlightList {
  public:
-  void add(InFlight& exchange) { exchanges_.push_back(&exchange); }
-  void remove(InFlight& exchange);
+  void add(InFlight& moved) { moved_.push_back(&moved); }
+  void remove(InFlight& moved);
+  bool is_empty() const { return moved_.empty() && leftovers_.empty(); }
+  /// Moves all; what is moved may add to the list and remove from it, and may call this again.
   void move_on();
 
   /// Sends it as time goes by.
@@ -43,7 +35,7 @@ class InFlightList {
   void send_leftovers();
   void settle();
 
-  std::vector<InFlight*> exchanges_;
+  std::vector<InFlight*> moved_;
   std::vector<std::unique_ptr<Leftover>> leftovers_;
   bool has_ended_ = false;
 };

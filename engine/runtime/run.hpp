@@ -12,20 +12,25 @@ namespace kplan {
 class Runner;
 
 /// An engine's runs that were started and are not waited for yet, and have more to send: in later phases, or where what
-/// comes to a varying statement decides it. While another run is waited for they are moved on, since its peers may be
-/// waiting for that.
-class StartedRuns {
+/// comes to a varying statement decides it. The transport moves them on while this rank waits for something else, for
+/// another run or in a collective call, since their peers may be waiting for that.
+class StartedRuns final : private transport::InFlight {
  public:
-  void add(Runner& run) { runs_.push_back(&run); }
-  void remove(Runner& run) { std::erase(runs_, &run); }
-  void move_on() {
-    if (!runs_.empty()) [[unlikely]]
-      move_all();
-  }
+  explicit StartedRuns(std::shared_ptr<transport::Transport> transport) : transport_(std::move(transport)) {}
+  StartedRuns(const StartedRuns&) = delete;
+  StartedRuns& operator=(const StartedRuns&) = delete;
+
+  void add(Runner& run);
+  void remove(Runner& run);
 
  private:
-  void move_all();
-  std::vector<Runner*> runs_;
+  void move_on() override;
+  template <class F>
+  void remove_if(const F& is_to_go);
+
+  std::shared_ptr<transport::Transport> transport_;
+  std::vector<Runner*> runs_;  ///< the transport keeps moving them while there are some
+  bool is_moving_ = false;     ///< a run that is moved moves the transport in turn
 };
 
 class Runner final : private FaultNotes {

@@ -22,7 +22,6 @@ using transport::Clock;
   for (unsigned idle = 1;; ++idle) {
     transport_->progress();
     push();
-    started_runs_->move_on();
     if (ready()) return true;
     if (std::exchange(has_moved_, false)) {
       idle = 0;

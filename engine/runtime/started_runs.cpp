@@ -1,7 +1,8 @@
 // How it works: a run that is tested goes the way of one that is waited for, and comes back where that would wait. So
-// do, while a rank waits for one run, those that it has started before and that have several phases, or patterns found
-// at the run. Nothing here waits: a phase begins when all that it sends has room.
+// do, while a rank waits for something else, those that it has started before and that have several phases, or patterns
+// found at the run. Nothing here waits: a phase begins when all that it sends has room.
 #include <algorithm>
+#include <utility>
 
 #include "engine/runtime/run.hpp"
 
@@ -9,8 +10,24 @@ namespace kplan {
 
 using transport::Clock;
 
-void StartedRuns::move_all() {
-  std::erase_if(runs_, [](Runner* run) { return !run->move_on(); });
+void StartedRuns::add(Runner& run) {
+  if (runs_.empty()) transport_->keep_moving(*this);
+  runs_.push_back(&run);
+}
+
+void StartedRuns::remove(Runner& run) {
+  remove_if([&](const Runner* r) { return r == &run; });
+}
+
+void StartedRuns::move_on() {
+  if (std::exchange(is_moving_, true)) return;
+  remove_if([](Runner* run) { return !run->move_on(); });
+  is_moving_ = false;
+}
+
+template <class F>
+void StartedRuns::remove_if(const F& is_to_go) {
+  if (std::erase_if(runs_, is_to_go) > 0 && runs_.empty()) transport_->let_go(*this);
 }
 
 /// Whether what they send has room.
@@ -35,7 +52,6 @@ bool Runner::test() try {
   is_tested_ = true;
   if (can_place_) place_trial_.come_back(Clock::now());
   transport_->progress();
-  started_runs_->move_on();
   if (finish_run()) return true;
   go_on();
   return false;

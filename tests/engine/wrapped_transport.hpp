@@ -47,6 +47,8 @@ class WrappedTransport : public transport::Transport {
   bool lends_memory(int peer) const override { return base_->lends_memory(peer); }
   bool can_lend(const std::byte* memory) const override { return base_->can_lend(memory); }
   void progress() override { base_->progress(); }
+  void keep_moving(transport::InFlight& moved) override { base_->keep_moving(moved); }
+  void let_go(transport::InFlight& moved) override { base_->let_go(moved); }
   void pause(unsigned idle_rounds) override { base_->pause(idle_rounds); }
   std::optional<int> dead() override { return base_->dead(); }
   bool is_dead(int rank) override { return base_->is_dead(rank); }

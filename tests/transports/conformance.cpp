@@ -276,3 +276,57 @@ TEST_CASE("parts of a channel's messages may be put and released in any order", 
     }
   });
 }
+
+namespace {
+
+/// Sends a message once there is a slot, and then lets itself and another go.
+struct SentOnTheWay final : kplan::transport::InFlight {
+  SentOnTheWay(Transport& its_transport, Channel& its_channel) : transport(its_transport), channel(its_channel) {
+    transport.keep_moving(*this);
+  }
+  ~SentOnTheWay() { transport.let_go(*this); }
+  void move_on() override {
+    ++moves;
+    if (is_sent || !channel.send_slot(0)) return;
+    send(transport, channel, 0, 40, 3);
+    is_sent = true;
+    transport.let_go(*other);
+    transport.let_go(*this);
+  }
+  Transport& transport;
+  Channel& channel;
+  SentOnTheWay* other = nullptr;
+  int moves = 0;
+  bool is_sent = false;
+};
+
+}  // namespace
+
+TEST_CASE("what is kept moving is moved while its rank waits in a collective call, until it is let go",
+          "[conformance]") {
+  for (const bool opens : {false, true}) {
+    on_ranks(3, [=](Transport& transport) {
+      const auto channels = open_ring(transport, 40, 2);
+      SentOnTheWay first(transport, *channels[0]), last(transport, *channels[0]);
+      first.other = &last;
+      last.other = &first;
+      // Each rank but the first comes to the call when it has what the one before sends from there.
+      if (transport.rank() > 0) {
+        transport.let_go(first);
+        transport.let_go(last);
+        receive(transport, *channels[1], 0, 40, 3);
+        transport.keep_moving(first);
+        transport.keep_moving(last);
+      }
+      if (opens) (void)open_ring(transport, 8, 2);
+      else (void)transport.allgather("", soon());
+      if (transport.rank() == 0) receive(transport, *channels[1], 0, 40, 3);
+      wait_for(transport, "it is sent", [&] { return first.is_sent || last.is_sent; });  // by the last rank here
+      claim(first.is_sent != last.is_sent, "it is sent once");
+      const int moves = first.moves + last.moves;
+      transport.progress();
+      claim(first.moves + last.moves == moves, "it was let go");
+      meet(transport);
+    });
+  }
+}

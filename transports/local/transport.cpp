@@ -8,6 +8,7 @@
 
 #include "transports/codes.hpp"
 #include "transports/environment.hpp"
+#include "transports/in_flight.hpp"
 #include "transports/local/sparse_exchange.hpp"
 #include "transports/local/world.hpp"
 #include "transports/matching.hpp"
@@ -54,7 +55,7 @@ class LocalTransport final : public Transport {
   int size() const override { return world_->size(); }
 
   std::vector<std::string> allgather(std::string_view mine, Clock::time_point deadline) override {
-    return world_->allgather(rank_, mine, deadline);
+    return world_->allgather(rank_, mine, deadline, in_flight_);
   }
 
   std::vector<std::unique_ptr<Channel>> open(std::span<const ChannelSpec> specs, Clock::time_point deadline) override;
@@ -62,7 +63,9 @@ class LocalTransport final : public Transport {
     return sparse_exchange(world_->board(opened_exchanges_++), rank_);
   }
 
-  void progress() override {}  // the other threads move what there is to move
+  void progress() override { in_flight_.move_on(); }
+  void keep_moving(InFlight& moved) override { in_flight_.add(moved); }
+  void let_go(InFlight& moved) override { in_flight_.remove(moved); }
   void pause(unsigned idle_rounds) override { pause_thread(idle_rounds, world_->share_cores()); }
   std::optional<int> dead() override { return world_->first_gone(); }
   bool is_dead(int rank) override { return world_->is_gone(rank); }
@@ -75,6 +78,7 @@ class LocalTransport final : public Transport {
   Distances distances_;
   std::shared_ptr<RegionNames> names_ = std::make_shared<Addresses>();
   std::uint64_t opened_exchanges_ = 0;
+  InFlightList in_flight_;
 };
 
 std::vector<std::unique_ptr<Channel>> LocalTransport::open(std::span<const ChannelSpec> specs,

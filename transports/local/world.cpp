@@ -3,6 +3,8 @@
 // A rank that gives up spoils the world for good, since its contribution stays behind: the others are told at once.
 #include "transports/local/world.hpp"
 
+#include <algorithm>
+
 #include "transports/codes.hpp"
 #include "transports/not_come.hpp"
 #include "transports/pause.hpp"
@@ -14,7 +16,8 @@ World::World(int ranks)
       is_gone_(static_cast<std::size_t>(ranks)),
       contributions_(static_cast<std::size_t>(ranks)) {}
 
-std::vector<std::string> World::allgather(int rank, std::string_view mine, Clock::time_point deadline) {
+std::vector<std::string> World::allgather(int rank, std::string_view mine, Clock::time_point deadline,
+                                          InFlightList& in_flight) {
   const Clock::time_point begin = Clock::now();
   std::shared_ptr<const std::vector<std::string>> gathered;
   {
@@ -26,10 +29,16 @@ std::vector<std::string> World::allgather(int rank, std::string_view mine, Clock
     if (came_ == size() && given_up_.empty()) complete();
     while (generation_ == generation) {
       throw_if_hopeless(rank);
-      if (changed_.wait_until(lock, deadline) == std::cv_status::timeout && generation_ == generation) {
+      const Clock::time_point next_look =
+          in_flight.is_empty() ? deadline : std::min(deadline, Clock::now() + std::chrono::microseconds(100));
+      if (changed_.wait_until(lock, next_look) != std::cv_status::timeout || generation_ != generation) continue;
+      if (Clock::now() >= deadline) {
         throw_if_hopeless(rank);
         give_up(rank, Clock::now() - begin);
       }
+      lock.unlock();
+      in_flight.move_on();
+      lock.lock();
     }
     gathered = gathered_;
   }

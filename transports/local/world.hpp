@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kplan/transport.hpp"
+#include "transports/in_flight.hpp"
 #include "transports/local/board.hpp"
 #include "transports/shared/ring.hpp"
 
@@ -27,8 +28,9 @@ class World {
   /// Whether there are more ranks than cores.
   bool share_cores() const { return share_cores_; }
 
-  /// See Transport::allgather.
-  std::vector<std::string> allgather(int rank, std::string_view mine, Clock::time_point deadline);
+  /// See Transport::allgather. Moves on what the rank has in flight while it waits.
+  std::vector<std::string> allgather(int rank, std::string_view mine, Clock::time_point deadline,
+                                     InFlightList& in_flight);
 
   /// Says that a rank's transport is destroyed.
   void leave(int rank);

@@ -90,6 +90,8 @@ class NodeTransport final : public Transport {
       in_flight_->move_on();
     }
   }
+  void keep_moving(InFlight& moved) override { in_flight_->add(moved); }
+  void let_go(InFlight& moved) override { in_flight_->remove(moved); }
   [[gnu::hot]] void pause(unsigned idle_rounds) override {
     constexpr unsigned long_idle = 256, more_turns = 8;
     if (idle_rounds >= long_idle || is_oversubscribed_) turns_ += more_turns;

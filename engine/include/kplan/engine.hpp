@@ -188,7 +188,8 @@ class Executable {
   /// where an earlier run was broken off.
   void start();
   /// Ends the run that was started. Waits without a run started do nothing. Other runs of the engine that were started
-  /// go on meanwhile, so that ranks may wait for theirs in any order.
+  /// go on meanwhile, and also while a collective call of this rank (compile(), say) waits: ranks may wait for theirs in
+  /// any order, before such a call or after it.
   /// Throws TransportError on the ranks that wait for a peer that fails, or longer than KPLAN_TIMEOUT, and PlanError
   /// KP-A002: the run is broken off then. RunError for a zero divisor in a value, and PlanError for what is wrong in a
   /// varying pattern, on the ranks that meet it: the run has ended, others may follow.

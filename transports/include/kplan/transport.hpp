@@ -279,6 +279,17 @@ enum class Use : std::uint8_t {
   runs,    ///< many: each should
 };
 
+/// Something of a rank that other ranks may need to be moved on while it waits for something else.
+class InFlight {
+ public:
+  /// Moves it as far as it goes without blocking. No collective calls. Does not throw, or what progress() may. May be
+  /// let go from here.
+  virtual void move_on() = 0;
+
+ protected:
+  ~InFlight() = default;
+};
+
 /// What a rank needs of the world. Errors are TransportError, after which the transport cannot be used, but for those
 /// of open() that all ranks throw alike: KP-T003, KP-T006 and KP-T007; and those of allocate().
 class Transport {
@@ -352,6 +363,9 @@ class Transport {
 
   /// Moves whatever can be moved now. Never blocks.
   virtual void progress() = 0;
+  /// Has progress() move it on, and every collective call again and again while it waits, until it is let go. Local.
+  virtual void keep_moving(InFlight&) = 0;
+  virtual void let_go(InFlight&) = 0;
 
   /// Called by a waiting rank that found nothing to do `idle_rounds` times in a row: spins, then yields, then
   /// sleeps for a short time, so that ranks that share a core let each other work.
