@@ -56,6 +56,17 @@ TEST_CASE("peers have a distance each") {
   CHECK(distances.to(1) != distances.to(2));
 }
 
+TEST_CASE("rings of short messages stay in the first cache, those of longer ones leave it") {
+  for (const std::size_t bytes : {1, 100, 256, 800, 1024, 4096}) {
+    const int slots = best_ring_slots(bytes, 2, /*share_cores=*/false);
+    CHECK(slots >= 8);
+    CHECK(slots <= 32);
+    CHECK(static_cast<std::size_t>(slots) * bytes <= 32768);
+  }
+  CHECK(best_ring_slots(800, 2, /*share_cores=*/false) == 10);
+  CHECK(best_ring_slots(4097, 2, /*share_cores=*/false) == 32);
+}
+
 TEST_CASE("ranks that share cores write the same few lines again and again") {
   constexpr std::size_t letter_bytes = 16384, chunk_bytes = 4 * letter_bytes;
   CHECK(best_ring_slots(letter_bytes, 4, /*share_cores=*/false) == 32);

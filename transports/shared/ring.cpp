@@ -378,7 +378,7 @@ std::size_t ring_bytes(const ChannelSpec& sender) {
 
 int best_ring_slots(std::size_t bytes, int ranks, bool share_cores) {
   constexpr std::size_t most_slots = 32, most_ranks = 16;
-  if (constexpr std::size_t short_turn = 8192, fewest_slots = 4; !share_cores && bytes <= short_turn / 2)
+  if (constexpr std::size_t short_turn = 8192, fewest_slots = 8; !share_cores && bytes <= short_turn / 2)
     return static_cast<int>(std::clamp(short_turn / std::max<std::size_t>(bytes, 1), fewest_slots, most_slots));
   const std::size_t bytes_in_turn = share_cores ? std::size_t{64} << 10 : std::size_t{2} << 20;
   const std::size_t share =

@@ -32,7 +32,7 @@ void each_receiver(const ChannelSpec& sender, const F& f) {
 std::size_t ring_bytes(const ChannelSpec& sender);
 
 /// How many slots a ring for messages of so many bytes had best have, where so many ranks share memory. Messages of up
-/// to 4 KiB: as many as stay in the first cache with what else is there, 4 or more (of 800 bytes, 8 take 0.8 of the
+/// to 4 KiB: as many as stay in the first cache with what else is there, 8 or more (of 800 bytes, 8 take 0.8 of the
 /// time of 32). Longer ones: a slot is written again when its lines have left the caches of both ends' cores for one
 /// that they share. Lines that are still there cost two to three times as much, as measured with messages of 24 KiB to
 /// 1 MiB. Two for long messages, and where many ranks would need much memory. Ranks that `share_cores` share the caches
