@@ -19,14 +19,11 @@
 #include <utility>
 
 #include "transports/ends.hpp"
+#include "transports/mpi/message_parts.hpp"
 #include "transports/mpi/message_type.hpp"
 
 namespace kplan::transport::mpi_backend {
 namespace {
-
-std::size_t parts_of(const ChannelSpec& spec, std::size_t part_bytes) {
-  return (spec.capacity_bytes + part_bytes - 1) / part_bytes;
-}
 
 /// Messages that MPI buffers. Isend is done with the smallest at once, where a persistent request costs as much as a
 /// long message does; of longer ones that is faster, so one is made for those that lie where the last one lay.
@@ -36,18 +33,17 @@ class ShortSender final : public SendingEnd, private RequestHolder {
       : world_(std::move(world)),
         spec_(spec),
         tag_(tag),
-        part_bytes_(part_bytes),
-        parts_(parts_of(spec, part_bytes)),
+        parts_(spec.capacity_bytes, part_bytes),
         memory_(spec.capacity_bytes, spec.slots),
-        requests_(static_cast<std::size_t>(spec.slots) * parts_, MPI_REQUEST_NULL),
+        requests_(static_cast<std::size_t>(spec.slots) * parts_.count, MPI_REQUEST_NULL),
         active_(requests_.size()),
-        prepared_(parts_, MPI_REQUEST_NULL) {
+        prepared_(parts_.count, MPI_REQUEST_NULL) {
     world_->enter(this);
   }
   ~ShortSender() override { world_->end(this); }
 
   std::byte* send_slot(std::uint64_t seq) override {
-    while ((seq + 1) * parts_ > sent_ + requests_.size()) {
+    while ((seq + 1) * parts_.count > sent_ + requests_.size()) {
       if (!advance()) return nullptr;
     }
     if (std::exchange(is_offered_, true)) return memory_.slot(slot_);
@@ -58,17 +54,13 @@ class ShortSender final : public SendingEnd, private RequestHolder {
   void put(std::uint64_t seq, std::size_t bytes) override { put_in_place(seq, memory_.slot(slot_), bytes); }
   void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) override;
   bool is_sent(std::uint64_t seq) override {
-    while ((seq + 1) * parts_ > sent_) {
+    while ((seq + 1) * parts_.count > sent_) {
       if (!advance()) return false;
     }
     return true;
   }
 
  private:
-  std::size_t first_byte(std::size_t part, std::size_t bytes) const { return std::min(part * part_bytes_, bytes); }
-  int count(std::size_t part, std::size_t bytes) const {
-    return static_cast<int>(std::min(part_bytes_, bytes - first_byte(part, bytes)));
-  }
   void prepare(const std::byte* region, std::size_t bytes);
   bool advance();
   void close() override;
@@ -77,7 +69,7 @@ class ShortSender final : public SendingEnd, private RequestHolder {
   std::shared_ptr<World> world_;
   ChannelSpec spec_;
   int tag_;
-  std::size_t part_bytes_, parts_;
+  MessageParts parts_;
   SlotMemory memory_;
   std::vector<MPI_Request> requests_;  // by slot and part
   std::vector<MPI_Request*> active_;   // the ones that parts went by, in the same places
@@ -92,11 +84,11 @@ class ShortSender final : public SendingEnd, private RequestHolder {
 };
 
 void ShortSender::put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) {
-  assert(seq * parts_ == put_ && put_ < sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
+  assert(seq * parts_.count == put_ && put_ < sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
   (void)seq;
   is_offered_ = false;
   prepare(region, bytes);
-  for (std::size_t part = 0; part < parts_; ++part, ++put_) {
+  for (std::size_t part = 0; part < parts_.count; ++part, ++put_) {
     const std::size_t index = put_ % requests_.size();
     const bool is_synchronous = index + 1 == requests_.size();
     if (is_prepared_ && !is_synchronous && prepared_[part] != MPI_REQUEST_NULL) {
@@ -106,8 +98,8 @@ void ShortSender::put_in_place(std::uint64_t seq, const std::byte* region, std::
     }
     active_[index] = &requests_[index];
     const auto send = is_synchronous ? MPI_Issend : MPI_Isend;
-    check(send(region + first_byte(part, bytes), count(part, bytes), MPI_BYTE, spec_.peer, tag_, world_->comm(),
-               active_[index]),
+    check(send(region + parts_.begin(part, bytes), static_cast<int>(parts_.length(part, bytes)), MPI_BYTE, spec_.peer,
+               tag_, world_->comm(), active_[index]),
           "MPI_Isend");
   }
 }
@@ -116,7 +108,7 @@ void ShortSender::put_in_place(std::uint64_t seq, const std::byte* region, std::
 /// program that swaps two arrays would have them made anew each time.
 void ShortSender::prepare(const std::byte* region, std::size_t bytes) {
   is_prepared_ = false;
-  if (part_bytes_ <= longest_inlined || sent_ != put_) return;
+  if (parts_.part_bytes <= longest_inlined || sent_ != put_) return;
   if (region != region_ || bytes != region_bytes_) {
     for (MPI_Request& request : prepared_) free_request(&request);
     region_ = region;
@@ -125,9 +117,9 @@ void ShortSender::prepare(const std::byte* region, std::size_t bytes) {
   }
   is_prepared_ = true;
   if (prepared_[0] != MPI_REQUEST_NULL) return;
-  for (std::size_t part = 0; part < parts_ && count(part, bytes) > static_cast<int>(longest_inlined); ++part)
-    check(MPI_Send_init(region + first_byte(part, bytes), count(part, bytes), MPI_BYTE, spec_.peer, tag_,
-                        world_->comm(), &prepared_[part]),
+  for (std::size_t part = 0; part < parts_.count && parts_.length(part, bytes) > longest_inlined; ++part)
+    check(MPI_Send_init(region + parts_.begin(part, bytes), static_cast<int>(parts_.length(part, bytes)), MPI_BYTE,
+                        spec_.peer, tag_, world_->comm(), &prepared_[part]),
           "MPI_Send_init");
 }
 
@@ -154,7 +146,7 @@ class Sender final : public SendingEnd, private RequestHolder {
   ~Sender() override { world_->end(this); }
 
   std::byte* send_slot(std::uint64_t seq) override {
-    while ((seq + 1) * parts_ > sent_ + requests_.size()) {
+    while ((seq + 1) * parts_.count > sent_ + requests_.size()) {
       if (!advance()) return nullptr;
     }
     return memory_.slot(seq % slots_);
@@ -163,7 +155,7 @@ class Sender final : public SendingEnd, private RequestHolder {
   void put(std::uint64_t seq, std::size_t bytes) override;
   void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) override;
   bool is_sent(std::uint64_t seq) override {
-    while ((seq + 1) * parts_ > sent_) {
+    while ((seq + 1) * parts_.count > sent_) {
       if (!advance()) return false;
     }
     return true;
@@ -182,10 +174,6 @@ class Sender final : public SendingEnd, private RequestHolder {
     bool operator==(const Region&) const = default;
   };
 
-  std::size_t first_byte(std::size_t part, std::size_t bytes) const { return std::min(part * part_bytes_, bytes); }
-  std::size_t bytes_of(std::size_t part, std::size_t bytes) const {
-    return std::min(part_bytes_, bytes - first_byte(part, bytes));
-  }
   Requests& next() { return requests_[put_ % requests_.size()]; }
   bool is_synchronous(const Requests& part) const { return &part == &requests_.back(); }
   void init(const Requests& part, const std::byte* from, std::size_t bytes, MPI_Request* request);
@@ -197,7 +185,8 @@ class Sender final : public SendingEnd, private RequestHolder {
   std::shared_ptr<World> world_;
   ChannelSpec spec_;
   int tag_;
-  std::size_t slots_, part_bytes_, parts_;
+  std::size_t slots_;
+  MessageParts parts_;
   SlotMemory memory_;
   std::vector<Requests> requests_;  // by slot and part
   std::vector<Region> regions_;     // by slot: the one of its requests in_place
@@ -210,17 +199,16 @@ Sender::Sender(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, s
       spec_(spec),
       tag_(tag),
       slots_(static_cast<std::size_t>(spec.slots)),
-      part_bytes_(part_bytes),
-      parts_(parts_of(spec, part_bytes)),
+      parts_(spec.capacity_bytes, part_bytes),
       memory_(spec.capacity_bytes, spec.slots),
-      requests_(slots_ * parts_),
+      requests_(slots_ * parts_.count),
       regions_(slots_) {
   world_->enter(this);
   try {
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      const std::size_t part = i % parts_;
-      init(requests_[i], memory_.slot(i / parts_) + part * part_bytes_, bytes_of(part, spec.capacity_bytes),
-           &requests_[i].full);
+      const std::size_t part = i % parts_.count;
+      init(requests_[i], memory_.slot(i / parts_.count) + parts_.begin(part, spec.capacity_bytes),
+           parts_.length(part, spec.capacity_bytes), &requests_[i].full);
     }
   } catch (...) {
     world_->leave(this);  // requests that were never started hold on to nothing
@@ -247,21 +235,22 @@ void Sender::start(MPI_Request* request) {
 }
 
 void Sender::put_first(std::uint64_t seq, std::size_t bytes) {
-  assert(seq * parts_ <= put_ && put_ <= (seq + 1) * parts_ && (seq + 1) * parts_ <= sent_ + requests_.size());
-  for (std::size_t part = put_ - seq * parts_; part < parts_; ++part) {
-    if (part * part_bytes_ + bytes_of(part, spec_.capacity_bytes) > bytes) return;
+  assert(seq * parts_.count <= put_ && put_ <= (seq + 1) * parts_.count &&
+         (seq + 1) * parts_.count <= sent_ + requests_.size());
+  for (std::size_t part = put_ - seq * parts_.count; part < parts_.count; ++part) {
+    if (parts_.end(part, spec_.capacity_bytes) > bytes) return;
     start(&next().full);
   }
 }
 
 void Sender::put(std::uint64_t seq, std::size_t bytes) {
-  assert((seq + 1) * parts_ <= sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
+  assert((seq + 1) * parts_.count <= sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
   if (bytes == spec_.capacity_bytes) return put_first(seq, bytes);
-  assert(put_ == seq * parts_);
-  for (std::size_t part = 0; part < parts_; ++part) {
+  assert(put_ == seq * parts_.count);
+  for (std::size_t part = 0; part < parts_.count; ++part) {
     Requests& r = next();
-    const std::byte* const from = memory_.slot(seq % slots_) + first_byte(part, bytes);
-    const MessageType message(bytes_of(part, bytes), world_->limits().max_count);
+    const std::byte* const from = memory_.slot(seq % slots_) + parts_.begin(part, bytes);
+    const MessageType message(parts_.length(part, bytes), world_->limits().max_count);
     const auto send = is_synchronous(r) ? MPI_Issend : MPI_Isend;
     check(send(from, message.count(), message.type(), spec_.peer, tag_, world_->comm(), &r.once), "MPI_Isend");
     r.active = &r.once;
@@ -270,14 +259,15 @@ void Sender::put(std::uint64_t seq, std::size_t bytes) {
 }
 
 void Sender::put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) {
-  assert(put_ == seq * parts_ && put_ + parts_ <= sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
+  assert(put_ == seq * parts_.count && put_ + parts_.count <= sent_ + requests_.size() &&
+         bytes <= spec_.capacity_bytes);
   const std::size_t slot = seq % slots_;
-  const std::span<Requests> requests(&requests_[slot * parts_], parts_);
+  const std::span<Requests> requests(&requests_[slot * parts_.count], parts_.count);
   if (regions_[slot] != Region{region, bytes}) {
     regions_[slot] = {};
     for (Requests& r : requests) free_request(&r.in_place);
-    for (std::size_t part = 0; part < parts_; ++part)
-      init(requests[part], region + first_byte(part, bytes), bytes_of(part, bytes), &requests[part].in_place);
+    for (std::size_t part = 0; part < parts_.count; ++part)
+      init(requests[part], region + parts_.begin(part, bytes), parts_.length(part, bytes), &requests[part].in_place);
     regions_[slot] = {region, bytes};
   }
   for (Requests& r : requests) start(&r.in_place);
@@ -316,7 +306,7 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
 
   const std::byte* arrived(std::uint64_t seq) override {
     restart();
-    while ((seq + 1) * parts_ > arrived_) {
+    while ((seq + 1) * parts_.count > arrived_) {
       if (arrived_ == started_ || !is_complete(*world_, &requests_[arrived_ % requests_.size()])) return nullptr;
       ++arrived_;
     }
@@ -325,15 +315,15 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
 
   std::span<const std::byte> arrived_first(std::uint64_t seq) override {
     if (arrived(seq)) return {};
-    const std::uint64_t here = arrived_ - std::min(arrived_, seq * parts_);
-    return {memory_.slot(seq % slots_), static_cast<std::size_t>(here) * part_bytes_};
+    const std::uint64_t here = arrived_ - std::min(arrived_, seq * parts_.count);
+    return {memory_.slot(seq % slots_), static_cast<std::size_t>(here) * parts_.part_bytes};
   }
 
   void release(std::uint64_t seq) override {
-    assert((seq + 1) * parts_ <= arrived_ && seq * parts_ == released_);
+    assert((seq + 1) * parts_.count <= arrived_ && seq * parts_.count == released_);
     (void)seq;
     restart();
-    released_ += parts_;
+    released_ += parts_.count;
     if (slots_ == 1) restart();  // no other receive is under way, and a long message comes only to one that is
   }
 
@@ -348,7 +338,8 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
 
   static constexpr int most_started = 4;
   std::shared_ptr<World> world_;
-  std::size_t slots_, part_bytes_, parts_;
+  std::size_t slots_;
+  MessageParts parts_;
   SlotMemory memory_;
   std::vector<MPI_Request> requests_;  // by slot and part
   std::uint64_t started_ = 0;          // parts
@@ -359,16 +350,15 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
 Receiver::Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes)
     : world_(std::move(world)),
       slots_(static_cast<std::size_t>(std::min(spec.slots, most_started))),
-      part_bytes_(part_bytes),
-      parts_(parts_of(spec, part_bytes)),
+      parts_(spec.capacity_bytes, part_bytes),
       memory_(spec.capacity_bytes, static_cast<int>(slots_)),
-      requests_(slots_ * parts_, MPI_REQUEST_NULL) {
+      requests_(slots_ * parts_.count, MPI_REQUEST_NULL) {
   world_->enter(this);
   try {
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      const std::size_t first = i % parts_ * part_bytes_, left = spec.capacity_bytes - first;
-      const MessageType message(std::min(part_bytes_, left), world_->limits().max_count);
-      check(MPI_Recv_init(memory_.slot(i / parts_) + first, message.count(), message.type(), spec.peer, tag,
+      const std::size_t part = i % parts_.count, first = parts_.begin(part, spec.capacity_bytes);
+      const MessageType message(parts_.length(part, spec.capacity_bytes), world_->limits().max_count);
+      check(MPI_Recv_init(memory_.slot(i / parts_.count) + first, message.count(), message.type(), spec.peer, tag,
                           world_->comm(), &requests_[i]),
             "MPI_Recv_init");
     }

@@ -11,6 +11,7 @@
 #include "transports/ends.hpp"
 #include "transports/mpi/cut_blocks.hpp"
 #include "transports/mpi/memory_type.hpp"
+#include "transports/mpi/message_parts.hpp"
 #include "transports/mpi/message_type.hpp"
 
 namespace kplan::transport::mpi_backend {
@@ -23,13 +24,12 @@ class PlacedRequests final : private RequestHolder {
       : world_(std::move(world)),
         spec_(spec),
         tag_(tag),
-        part_bytes_(part_bytes),
-        parts_((spec.capacity_bytes + part_bytes - 1) / part_bytes),
+        parts_(spec.capacity_bytes, part_bytes),
         memory_(spec.capacity_bytes, 1),
-        slot_requests_(parts_, MPI_REQUEST_NULL) {
-    for (std::size_t part = 0; part < parts_; ++part) {
-      const MessageType message(end_of(part) - part * part_bytes_, world_->limits().max_count);
-      init(slot() + part * part_bytes_, message.count(), message.type(), part, &slot_requests_[part]);
+        slot_requests_(parts_.count, MPI_REQUEST_NULL) {
+    for (std::size_t part = 0; part < parts_.count; ++part) {
+      const MessageType message(parts_.length(part, spec.capacity_bytes), world_->limits().max_count);
+      init(slot() + first_of(part), message.count(), message.type(), part, &slot_requests_[part]);
     }
     world_->enter(this);
   }
@@ -47,7 +47,7 @@ class PlacedRequests final : private RequestHolder {
   /// Of the message in the slot that is under way, or was last.
   std::span<const std::byte> first_bytes() {
     if (is_complete() || lies_ == Lies::in_place) return {};
-    return {slot(), done_ * part_bytes_};
+    return {slot(), done_ * parts_.part_bytes};
   }
   /// Whether nothing is under way any more.
   bool cancel();
@@ -60,7 +60,8 @@ class PlacedRequests final : private RequestHolder {
   };
   static constexpr std::size_t most_places = 4;
 
-  std::size_t end_of(std::size_t part) const { return std::min((part + 1) * part_bytes_, spec_.capacity_bytes); }
+  std::size_t first_of(std::size_t part) const { return parts_.begin(part, spec_.capacity_bytes); }
+  std::size_t end_of(std::size_t part) const { return parts_.end(part, spec_.capacity_bytes); }
   void init(void* memory, int count, MPI_Datatype type, std::size_t part, MPI_Request* request) const;
   void close() override;
   void leak() override { memory_.leak(); }
@@ -68,7 +69,7 @@ class PlacedRequests final : private RequestHolder {
   std::shared_ptr<World> world_;
   ChannelSpec spec_;
   int tag_;
-  std::size_t part_bytes_, parts_;
+  MessageParts parts_;
   SlotMemory memory_;
   std::vector<MPI_Request> slot_requests_;  ///< by part
   std::vector<Place> places_;               ///< the one in use first
@@ -83,7 +84,7 @@ void PlacedRequests::init(void* memory, int count, MPI_Datatype type, std::size_
   MPI_Comm const comm = world_->comm();
   if (spec_.direction == Direction::receive)
     check(MPI_Recv_init(memory, count, type, spec_.peer, tag_, comm, request), "MPI_Recv_init");
-  else if (part + 1 == parts_)
+  else if (part + 1 == parts_.count)
     check(MPI_Ssend_init(memory, count, type, spec_.peer, tag_, comm, request), "MPI_Ssend_init");
   else check(MPI_Send_init(memory, count, type, spec_.peer, tag_, comm, request), "MPI_Send_init");
 }
@@ -97,15 +98,16 @@ void PlacedRequests::place(std::span<const Blocks> blocks) {
     return;
   }
   std::vector<MemoryType> types;
-  for (std::size_t part = 0; part < parts_; ++part)
-    types.push_back(memory_type(cut(blocks, part * part_bytes_, end_of(part))));
+  for (std::size_t part = 0; part < parts_.count; ++part)
+    types.push_back(memory_type(cut(blocks, first_of(part), end_of(part))));
   if (places_.size() == most_places) {
     for (MPI_Request& request : places_.back().requests) free_request(&request);
     places_.pop_back();
   }
-  Place place{{blocks.begin(), blocks.end()}, std::vector(parts_, MPI_REQUEST_NULL)};
+  Place place{{blocks.begin(), blocks.end()}, std::vector(parts_.count, MPI_REQUEST_NULL)};
   places_.reserve(most_places);
-  for (std::size_t part = 0; part < parts_; ++part) init(MPI_BOTTOM, 1, types[part].get(), part, &place.requests[part]);
+  for (std::size_t part = 0; part < parts_.count; ++part)
+    init(MPI_BOTTOM, 1, types[part].get(), part, &place.requests[part]);
   places_.insert(places_.begin(), std::move(place));
 }
 
@@ -118,13 +120,14 @@ void PlacedRequests::start_first(std::uint64_t seq, Lies lies, std::size_t bytes
     started_ = done_ = 0;
   }
   assert(lies == lies_);
-  for (; started_ < parts_ && end_of(started_) <= bytes; ++started_) check(MPI_Start(&active_[started_]), "MPI_Start");
+  for (; started_ < parts_.count && end_of(started_) <= bytes; ++started_)
+    check(MPI_Start(&active_[started_]), "MPI_Start");
 }
 
 bool PlacedRequests::is_complete() {
   if (!active_) return true;
   while (done_ < started_ && mpi_backend::is_complete(*world_, &active_[done_])) ++done_;
-  if (done_ == parts_) active_ = nullptr;
+  if (done_ == parts_.count) active_ = nullptr;
   return !active_;
 }
 
