@@ -117,7 +117,7 @@ class Ring {
 };
 
 /// Fetches the lines of a slot to be written, all at once: the receiver's core has read them, and a core that writes
-/// waits for one after the other.
+/// such lines waits for one after the other.
 [[gnu::always_inline]] inline void own_lines(std::byte* slot, std::size_t bytes) {
 #if defined(__x86_64__)
   for (std::size_t k = 0; k < bytes; k += line_bytes) asm volatile("prefetchw %0" : : "m"(slot[k]));
@@ -243,8 +243,8 @@ class Sender final : public SendingEnd {
   StoreTrial trial_;
   TrialTimes times_;  ///< of writing
   Clock::time_point begin_;
-  Stores way_ = Stores::non_temporal,
-         stores_ = Stores::cached;  ///< the fastest where lines are far; of the last message
+  Stores way_ = Stores::non_temporal;  ///< the fastest where lines are far
+  Stores stores_ = Stores::cached;     ///< of the last message
   bool is_trying_ = false, is_timing_ = false;
   std::uint64_t next_trial_ = 0;  ///< not before that message
   std::uint64_t put_ = 0;

@@ -282,8 +282,8 @@ enum class Use : std::uint8_t {
 /// Something of a rank that other ranks may need to be moved on while it waits for something else.
 class InFlight {
  public:
-  /// Moves it as far as it goes without blocking. No collective calls. Does not throw, or what progress() may. May be
-  /// let go from here.
+  /// Moves it as far as it goes without blocking, without collective calls. It and others may be let go from here, and
+  /// progress() may be called. Throws what progress() may.
   virtual void move_on() = 0;
 
  protected:
