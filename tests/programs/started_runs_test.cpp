@@ -8,7 +8,7 @@ using namespace kplan::programs;
 
 namespace {
 
-constexpr std::int64_t n = 20000;  ///< 160 KB, five pieces by default
+constexpr std::int64_t elements = 20000;  ///< 160 KB, five pieces by default
 
 /// Round the ring in as many phases as there are statements, from `a` to `c`; the second statement's receivers vary.
 constexpr const char* round_text = R"json({"kplan": 1, "name": "round",
@@ -32,8 +32,8 @@ Executable compile_another(Engine& engine, std::int64_t number) {
 TEST_CASE("a started run goes on while its rank compiles another plan") {
   on_ranks([](Engine& engine) {
     const int rank = engine.rank(), size = engine.size();
-    Executable round = engine.compile(Plan::parse(round_text, "round"), {{"n", n}});
-    std::vector<double> a(static_cast<std::size_t>(n)), b = a, c = a;
+    Executable round = engine.compile(Plan::parse(round_text, "round"), {{"n", elements}});
+    std::vector<double> a(static_cast<std::size_t>(elements)), b = a, c = a;
     round.bind("a", a);
     round.bind("b", b);
     round.bind("c", c);
@@ -41,7 +41,7 @@ TEST_CASE("a started run goes on while its rank compiles another plan") {
       return static_cast<double>(run * 1000 + from * 100000 + k % 977);
     };
     for (std::int64_t run = 0; run < 8; ++run) {
-      for (std::int64_t k = 0; k < n; ++k) a[static_cast<std::size_t>(k)] = value(rank, run, k);
+      for (std::int64_t k = 0; k < elements; ++k) a[static_cast<std::size_t>(k)] = value(rank, run, k);
       round.set("shift", run % 3);
       round.start();
       const bool compiles_first = (rank + run) % 2 == 0;
@@ -49,8 +49,8 @@ TEST_CASE("a started run goes on while its rank compiles another plan") {
       Executable another = compile_another(engine, run);
       if (compiles_first) round.wait();
       const auto from = static_cast<int>((rank - 2 - run % 3 + 3 * size) % size);
-      for (std::int64_t k = 0; k < n; ++k)
-        claim(b[static_cast<std::size_t>(n - 1 - k)] == value(from, run, k), "the run has ended well");
+      for (std::int64_t k = 0; k < elements; ++k)
+        claim(b[static_cast<std::size_t>(elements - 1 - k)] == value(from, run, k), "the run has ended well");
       std::vector<std::int64_t> x{rank + run}, y(static_cast<std::size_t>(size));
       another.bind("x", x);
       another.bind("y", y);
