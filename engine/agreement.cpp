@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <compare>
 #include <map>
 #include <optional>
@@ -128,6 +129,7 @@ void note_forms(Schedule& schedule, Parts& parts) {
       ranks.back().wants_two_steps = ranks.back().wants_two_steps && schedule.has_common_phases;
     }
     s.collective = agreed_form(ranks);
+    s.is_idle = std::ranges::none_of(ranks, &CollectiveCandidates::moves_something);
   }
 }
 
@@ -207,6 +209,7 @@ void agree_on_messages(transport::Transport& transport, Schedule* schedule, cons
     for (const StatementSchedule& s : schedule->statements) {
       CollectiveCandidates c = collective_candidates(s);
       if (c.kinds != 0) choose(s, c);
+      c.moves_something = !s.sends.empty() || !s.receives.empty() || !s.local_send.empty();
       append(mine, c);
     }
     for (const TakenWhole& w : whole) append(mine, w);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/analysis/joined_fields.hpp"
+#include "engine/analysis/planes.hpp"
 #include "plans/diagnostic.hpp"
 
 namespace kplan {
@@ -38,7 +39,7 @@ namespace kplan {
   return is_complex(type) ? convert(v, type) : fail(to_text(v));
 }
 
-BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& values, std::int64_t rank,
+BoundValues bind_values(const std::shared_ptr<const PlanModel>& model, const Values& values, std::int64_t rank,
                         std::int64_t size) {
   BoundValues out;
   RankState& state = out.bound.state;
@@ -66,10 +67,12 @@ BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& va
                       fmt::format("plan {}: parameter `{}` ({}) has no default and no value was given{}", model->name,
                                   p.name, name_of(p.type), p.is_varying ? "; set() changes it later" : ""));
   }
-  state.layouts = layouts_of(*model, rank, size, state.parameters);
-  out.contents.resize(model->buffers.size());
-  out.is_given.resize(model->buffers.size());
-  state.contents.assign(model->buffers.size(), nullptr);
+  out.bound.model = with_planes(with_joined_fields(model));
+  state.layouts = layouts_of(*out.bound.model, rank, size, state.parameters);
+  const std::size_t buffers = out.bound.model->buffers.size();
+  out.contents.resize(buffers);
+  out.is_given.resize(buffers);
+  state.contents.assign(buffers, nullptr);
   for (std::size_t b = 0; b < model->buffers.size(); ++b) {
     const Buffer& buffer = model->buffers[b];
     const Value* given = find(buffer.name);
@@ -99,7 +102,6 @@ BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& va
     state.contents[b] = needed == 0 ? &nothing : out.contents[b]->data();
   }
   out.bound.groups.resize(model->groups.size());
-  out.bound.model = with_joined_fields(std::move(model));
   return out;
 }
 

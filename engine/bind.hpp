@@ -15,7 +15,7 @@ struct BoundValues {
   /// Keeps what `bound` knows of fixed buffers alive, shared with the values given.
   std::vector<std::shared_ptr<const std::vector<std::byte>>> contents;
 };
-BoundValues bind_values(std::shared_ptr<const PlanModel> model, const Values& values, std::int64_t rank,
+BoundValues bind_values(const std::shared_ptr<const PlanModel>& model, const Values& values, std::int64_t rank,
                         std::int64_t size);
 
 /// A program's value as a scalar of the type, as section 4's conversions allow. Throws PlanError KP-B013.

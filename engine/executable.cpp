@@ -42,9 +42,10 @@ Executable::State::State(BoundValues v, Runner r) : values(std::move(v)), runner
 
 std::size_t Executable::State::find_buffer(std::string_view name) const {
   const int b = plan().find_buffer(name);
-  if (b >= 0) return static_cast<std::size_t>(b);
+  if (b >= 0 && plan().storage_of(b) == b) return static_cast<std::size_t>(b);
   std::vector<std::string> names;
-  for (const Buffer& buffer : plan().buffers) names.push_back(buffer.name);
+  for (const Buffer& buffer : plan().buffers)
+    if (!buffer.plane) names.push_back(buffer.name);
   throw PlanError("KP-B020",
                   fmt::format("plan {} has no buffer `{}`{}", plan().name, name, suggestion_or_list(name, names)));
 }
@@ -91,11 +92,13 @@ void Executable::State::find_touched() {
     for (const auto* messages : {&s.sends, &s.local_send})
       for (const Message& m : *messages)
         for (const MessagePart& part : m.parts)
-          for (const Expr* e : s.values[static_cast<std::size_t>(part.reduction)].elements) touched.insert(e->id);
+          for (const Expr* e : s.values[static_cast<std::size_t>(part.reduction)].elements)
+            touched.insert(plan().storage_of(e->id));
     for (const auto* messages : {&s.receives, &s.local_receive})
       for (const Message& m : *messages)
         for (const MessagePart& part : m.parts)
-          written.insert(statement.reductions[static_cast<std::size_t>(part.reduction)].place->id);
+          written.insert(
+              plan().storage_of(statement.reductions[static_cast<std::size_t>(part.reduction)].place->id));
   }
   touched.insert(written.begin(), written.end());
 }
@@ -169,7 +172,7 @@ void Executable::bind_memory(std::string_view name, Memory memory) {
   if (memory.is_constant)
     for (const Statement& s : plan.statements)
       for (const Reduction& r : s.reductions)
-        if (std::cmp_equal(r.place->id, b))
+        if (std::cmp_equal(plan.storage_of(r.place->id), b))
           throw PlanError("KP-B028", fmt::format("plan {}: buffer `{}` is written by statement {}, and constant memory "
                                                  "was given; bind memory that may be written",
                                                  plan.name, name, s.name));

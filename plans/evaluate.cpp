@@ -260,6 +260,25 @@ void SetValues::write(std::int64_t first, std::int64_t count, std::int64_t* to) 
     for (std::int64_t k = 0; k < count; ++k) to[k] = first_ + (first + k) * step_;
 }
 
+namespace {
+
+/// Of a plane of a buffer with that layout.
+Layout plane_layout(const Layout& whole, const Plane& plane) {
+  Layout out = whole;
+  out.element_count = 1;
+  for (std::size_t d = 0; d < out.shape.size(); ++d) {
+    if (plane.indices[d]) out.shape[d] = 1;
+    // Of a buffer that is empty along other dimensions, any.
+    if (__builtin_mul_overflow(out.element_count, out.shape[d], &out.element_count)) out.element_count = INT64_MAX;
+  }
+  out.extent = out.element_count == 0 ? 0 : 1;
+  for (std::size_t d = 0; d < out.shape.size() && out.extent > 0; ++d)
+    out.extent += (out.shape[d] - 1) * out.strides[d];
+  return out;
+}
+
+}  // namespace
+
 std::vector<Layout> layouts_of(const PlanModel& plan, std::int64_t rank, std::int64_t size,
                                const std::vector<ScalarValue>& parameters) {
   RankState state;
@@ -269,6 +288,10 @@ std::vector<Layout> layouts_of(const PlanModel& plan, std::int64_t rank, std::in
   const EvaluationContext context{.state = &state};
   std::vector<Layout> out;
   for (const Buffer& b : plan.buffers) {
+    if (b.plane) {
+      out.push_back(plane_layout(out[static_cast<std::size_t>(b.plane->buffer)], *b.plane));
+      continue;
+    }
     Layout layout;
     const auto evaluate_at = [&](const ExprPtr& e, const SourceText& text) {
       try {

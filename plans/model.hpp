@@ -19,6 +19,12 @@ struct Parameter {
   std::optional<ScalarValue> default_value;
 };
 
+/// The part of a buffer that is left where some of its dimensions have an index.
+struct Plane {
+  int buffer = -1;
+  std::vector<ExprPtr> indices;  ///< by dimension, over parameters; null: the whole dimension
+};
+
 struct Buffer {
   std::string name;
   ElementType type;
@@ -26,6 +32,9 @@ struct Buffer {
   std::vector<ExprPtr> strides;  ///< in elements; empty: row-major
   std::vector<SourceText> shape_texts, stride_texts;
   bool is_uniform = false, is_varying = true;
+  /// Of a buffer that no plan declares: what it is of another one, before it, which its shape and strides are those of.
+  /// It has one element in the dimensions with an index.
+  std::optional<Plane> plane;
 };
 
 struct Group {
@@ -107,6 +116,11 @@ struct PlanModel {
 
   int find_parameter(std::string_view name) const;  ///< -1 when there is none
   int find_buffer(std::string_view name) const;
+  /// The buffer in whose memory the buffer lies: itself, or that whose plane it is.
+  int storage_of(int buffer) const {
+    const std::optional<Plane>& plane = buffers[static_cast<std::size_t>(buffer)].plane;
+    return plane ? plane->buffer : buffer;
+  }
   /// Of a checked element expression: whether it can name more or fewer elements than one.
   bool is_slice(const Expr& element) const;
 };

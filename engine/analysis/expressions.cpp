@@ -1,5 +1,7 @@
 #include "engine/analysis/expressions.hpp"
 
+#include <algorithm>
+
 namespace kplan {
 namespace {
 
@@ -40,6 +42,21 @@ ExprPtr with_rank(const ExprPtr& e, std::int64_t rank) {
     constant.value = ScalarValue::integer(rank);
     return std::make_shared<const Expr>(std::move(constant));
   });
+}
+
+bool have_same_subscripts(const Expr& a, const Expr& b) {
+  return std::ranges::equal(a.subscripts, b.subscripts, [](const Subscript& x, const Subscript& y) {
+    return x.is_slice == y.is_slice && are_same(x.lo, y.lo) && are_same(x.hi, y.hi) && are_same(x.step, y.step);
+  });
+}
+
+bool are_same(const ExprPtr& a, const ExprPtr& b) {
+  if (!a || !b) return !a && !b;
+  if (a->kind != b->kind || a->operation != b->operation || a->id != b->id || a->field != b->field ||
+      a->type != b->type || a->value.type != b->value.type || a->value.bits[0] != b->value.bits[0] ||
+      a->value.bits[1] != b->value.bits[1])
+    return false;
+  return have_same_subscripts(*a, *b) && std::ranges::equal(a->operands, b->operands, are_same);
 }
 
 bool has_private_count(const PlanModel& plan, const Expr& e) {

@@ -12,6 +12,10 @@ ExprPtr with_rank(const ExprPtr& e, std::int64_t rank);
 /// The expression with where-bound names of bindings replaced by what they are bound to.
 ExprPtr with_bindings(const ExprPtr& e, const Statement& s);
 
+/// Whether two checked expressions are the same text but for its layout.
+bool are_same(const ExprPtr& a, const ExprPtr& b);
+bool have_same_subscripts(const Expr& a, const Expr& b);
+
 /// Whether how many elements the reference names hangs on data that other ranks do not have: private names in the
 /// bounds of its slices, or in the buffer's shape where a whole dimension is taken.
 bool has_private_count(const PlanModel& plan, const Expr& element);

@@ -5,31 +5,10 @@
 
 #include <algorithm>
 
+#include "engine/analysis/expressions.hpp"
+
 namespace kplan {
 namespace {
-
-bool are_same(const ExprPtr& a, const ExprPtr& b);
-
-bool are_same(const Subscript& a, const Subscript& b) {
-  return a.is_slice == b.is_slice && are_same(a.lo, b.lo) && are_same(a.hi, b.hi) && are_same(a.step, b.step);
-}
-
-bool have_same_subscripts(const Expr& a, const Expr& b) {
-  return std::ranges::equal(a.subscripts, b.subscripts,
-                            [](const Subscript& x, const Subscript& y) { return are_same(x, y); });
-}
-
-/// Whether two checked expressions are the same text but for its layout.
-bool are_same(const ExprPtr& a, const ExprPtr& b) {
-  if (!a || !b) return !a && !b;
-  if (a->kind != b->kind || a->operation != b->operation || a->id != b->id || a->field != b->field ||
-      a->type != b->type || a->value.type != b->value.type || a->value.bits[0] != b->value.bits[0] ||
-      a->value.bits[1] != b->value.bits[1])
-    return false;
-  return have_same_subscripts(*a, *b) &&
-         std::ranges::equal(a->operands, b->operands,
-                            [](const ExprPtr& x, const ExprPtr& y) { return are_same(x, y); });
-}
 
 /// A field that is moved as it is.
 bool moves_field(const Reduction& r) {

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/analysis/planes.hpp"
 #include "engine/runtime/program.hpp"
 
 namespace kplan {
@@ -307,6 +308,8 @@ void open_channels(Program& program, const LongMessages& limits, transport::Tran
       continue;
     }
     const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
+    // Where placed messages lie is told once.
+    const bool moves = !planes_of(*program.bound.model, statement).empty();
     for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
       OutgoingMessage& m = s.outgoing[k];
       const auto peer = static_cast<int>(m.world_rank);
@@ -316,7 +319,7 @@ void open_channels(Program& program, const LongMessages& limits, transport::Tran
         specs.add_shared(schedule, m, Direction::send);
         continue;
       }
-      if (transport.places_messages(peer) && !m.in_place)
+      if (transport.places_messages(peer) && !m.in_place && !moves)
         m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
       specs.add(schedule, m, Direction::send, schedule.sends[k].is_taken_whole);
       prepare_for_far(transport, m);
@@ -338,7 +341,7 @@ void open_channels(Program& program, const LongMessages& limits, transport::Tran
         specs.add_shared(schedule, m, Direction::receive);
         continue;
       }
-      if (transport.places_messages(static_cast<int>(m.world_rank)))
+      if (transport.places_messages(static_cast<int>(m.world_rank)) && !moves)
         m.placement = Placement::of_received(
             statement, schedule, *std::ranges::find(schedule.receives, m.peer, &Message::peer), limits.placing);
       specs.add(schedule, m, Direction::receive, !MessageCursor::serves(m.calls));

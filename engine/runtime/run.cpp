@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/analysis/planes.hpp"
 #include "engine/runtime/zero_divisor.hpp"
 
 namespace kplan {
@@ -25,6 +26,13 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
       memory_(program_.bound.model->buffers.size()) {
   for (std::size_t b = 0; b < memory_.size(); ++b)
     if (program_.bound.model->buffers[b].is_varying) varying_buffers_.push_back(b);
+  for (std::size_t k = 0; k < program_.schedule.statements.size(); ++k) {
+    if (program_.schedule.statements[k].is_idle) continue;
+    const Statement& statement = program_.bound.model->statements[k];
+    for (const Expr* plane : planes_of(*program_.bound.model, statement))
+      if (std::ranges::none_of(planes_, [&](const MovingPlane& p) { return p.reference->id == plane->id; }))
+        planes_.push_back({&statement, plane});
+  }
   std::size_t messages = 0, longest = 0;
   bool are_blocks_long = true;
   const auto note_placement = [&](const Placement* placement) {
@@ -358,6 +366,18 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
       });
 }
 
+/// Where the planes of buffers lie in the runs that follow.
+[[gnu::hot]] void Runner::put_planes() {
+  for (const MovingPlane& plane : planes_) {
+    const auto b = static_cast<std::size_t>(plane.reference->id);
+    const Buffer& buffer = program_.bound.model->buffers[b];
+    const std::int64_t first = first_of_plane(program_.bound, *plane.statement, *plane.reference);
+    const std::size_t offset = static_cast<std::size_t>(first) * buffer.type.size_bytes;
+    const BoundMemory& whole = memory_[static_cast<std::size_t>(buffer.plane->buffer)];
+    if (whole.base) memory_[b] = {whole.base + offset, whole.bytes - offset, whole.is_seldom_written};
+  }
+}
+
 [[gnu::hot]] void Runner::start(bool may_wait) {
   if (is_broken_)
     throw TransportError(
@@ -366,6 +386,7 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
   if (is_started_)
     throw PlanError("KP-R010",
                     fmt::format("plan {}: started twice; wait() ends the run before", program_.schedule.plan));
+  if ((are_parameters_new_ || are_bindings_new_) && !planes_.empty()) put_planes();
   if (are_parameters_new_) {
     for (StatementProgram& s : program_.statements) s.set_varying(program_.bound.state.parameters);
     are_parameters_new_ = false;

@@ -104,6 +104,7 @@ class Runner final : private FaultNotes {
   void pack_ahead(int number, OutgoingMessage& m, std::uint64_t seq, std::byte* slot);
   void pack_for_far(int number, OutgoingMessage& m, std::byte* slot, transport::Stores stores);
   void look_at_bindings();
+  void put_planes();
   void tell_places();
   /// Moves what is on its way to receivers as far as it goes now.
   void push() {
@@ -158,6 +159,12 @@ class Runner final : private FaultNotes {
   std::span<const int> compared_;  ///< ranks with which the next varying statement compares uniform values
   std::vector<BoundMemory> memory_;
   std::vector<std::size_t> varying_buffers_;
+  /// A buffer that lies where parameters say.
+  struct MovingPlane {
+    const Statement* statement;
+    const Expr* reference;
+  };
+  std::vector<MovingPlane> planes_;
   /// A message that is being sent in pieces.
   struct UnderWay {
     int statement;

@@ -67,14 +67,14 @@ Touched touched_by(const PlanModel& plan, const Statement& s) {
   }
   for (const Reduction& r : s.reductions) {
     // A reduction other than assign reads its place too, but only as it writes it.
-    out.writes.insert(r.place->id);
+    out.writes.insert(plan.storage_of(r.place->id));
     pattern(r.sender);
     pattern(r.receiver);
     for (const Subscript& sub : r.place->subscripts)
       for (const auto* part : {&sub.lo, &sub.hi, &sub.step}) pattern(*part);
     const ExprPtr value = with_bindings(r.value, s);
     visit(*value, [&](const Expr& e) {
-      if (e.kind == ExprKind::element) out.reads.insert(e.id);
+      if (e.kind == ExprKind::element) out.reads.insert(plan.storage_of(e.id));
     });
   }
   return out;

@@ -25,6 +25,7 @@ struct CollectiveCandidates {
   std::uint32_t kinds = 0;                  ///< a bit each
   std::int64_t sender = -1, receiver = -1;  ///< the root of broadcast and scatter; of gather
   bool wants_native = false, wants_two_steps = false;
+  bool moves_something = false;  ///< the rank, in the statement, whatever it is
 };
 
 /// Of statements that run in the world, with global knowledge and a fixed pattern; none for others.

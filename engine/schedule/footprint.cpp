@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/analysis/planes.hpp"
+
 namespace kplan {
 namespace {
 
@@ -85,10 +87,12 @@ void ElementSet::insert(std::int64_t first, std::int64_t count) {
 Footprint::Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const Touched& touched,
                      const std::set<int>& contested) {
   const Statement& s = bound.model->statements[static_cast<std::size_t>(schedule.statement)];
+  std::set<int> of_planes;  // which are anywhere in them
+  for (const Expr* plane : planes_of(*bound.model, s)) of_planes.insert(bound.model->storage_of(plane->id));
   const auto begin = [&](Elements& to, const std::set<int>& buffers) {
     for (const int b : buffers) {
       const auto n = static_cast<std::size_t>(b);
-      const bool is_told_apart = !schedule.knowledge.is_varying && contested.contains(b);
+      const bool is_told_apart = !schedule.knowledge.is_varying && contested.contains(b) && !of_planes.contains(b);
       to.emplace(b, is_told_apart ? std::make_unique<ElementSet>(bound.state.layouts[n].extent,
                                                                  bound.model->buffers[n].type.size_bytes)
                                   : nullptr);
@@ -97,8 +101,8 @@ Footprint::Footprint(const BoundPlan& bound, const StatementSchedule& schedule, 
   begin(reads_, touched.reads);
   begin(writes_, touched.writes);
   if (schedule.knowledge.is_varying || schedule.size == 0) return;
-  const auto add = [](Elements& to, int buffer, const Piece& piece, const Track& track) {
-    if (ElementSet* const set = to.at(buffer).get()) set->insert(piece, track);
+  const auto add = [&](Elements& to, int buffer, const Piece& piece, const Track& track) {
+    if (ElementSet* const set = to.at(bound.model->storage_of(buffer)).get()) set->insert(piece, track);
   };
   for (const auto* messages : {&schedule.sends, &schedule.local_send})
     for (const Message& m : *messages)

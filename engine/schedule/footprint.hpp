@@ -43,7 +43,8 @@ class ElementSet {
 class Footprint {
  public:
   Footprint() = default;
-  /// The elements of the `contested` buffers, and the rest by buffer; all is by buffer where the pattern varies. The
+  /// The elements of the `contested` buffers, and the rest by buffer, as those of planes; all is by buffer where the
+  /// pattern varies. The
   /// schedule's messages must stay where they are.
   Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const Touched& touched,
             const std::set<int>& contested);

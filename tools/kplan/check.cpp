@@ -18,6 +18,7 @@ constexpr const char* told_note =
     "of statements that only one end of a message knows, the other end was not looked at: there are too many ranks";
 
 struct Checked {
+  std::shared_ptr<const PlanModel> plan;  ///< as it is run
   std::vector<Knowledge> statements;
   std::vector<std::int64_t> ranks;  ///< whose schedules were worked out
   bool leaves_out_told = false;
@@ -25,7 +26,8 @@ struct Checked {
 
 Checked check_ranks(const Contents& contents, const Options& options) {
   Checked out;
-  out.statements = infer_knowledge(contents.plan().model());
+  out.plan = model_as_run(contents.plan());
+  out.statements = infer_knowledge(*out.plan);
   if (!options.ranks) return out;
   DryRun dry(contents, *options.ranks);
   out.ranks = options.rank ? std::vector{chosen_rank(options, *options.ranks)}
@@ -60,8 +62,9 @@ void print_text(const PlanModel& plan, const Checked& checked, const Options& op
              options.ranks ? "no mistakes" : without_ranks_note);
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
     const Knowledge& knowledge = checked.statements[k];
-    fmt::print("  {}: {} knowledge: {}{}\n", plan.statements[k].name, name_of(knowledge.knowledge), knowledge.reason,
-               knowledge.is_varying ? "; found at every run: " + knowledge.varying_reason : "");
+    fmt::print("  {}: {} knowledge: {}{}{}\n", plan.statements[k].name, name_of(knowledge.knowledge), knowledge.reason,
+               knowledge.is_varying ? "; found at every run: " + knowledge.varying_reason : "",
+               planes_text(*checked.plan, checked.plan->statements[k]));
   }
   if (!options.ranks) return;
   const bool are_all = static_cast<std::int64_t>(checked.ranks.size()) == *options.ranks;

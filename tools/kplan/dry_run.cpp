@@ -9,14 +9,23 @@
 #include <set>
 #include <tuple>
 
+#include "engine/analysis/planes.hpp"
 #include "engine/schedule/ends.hpp"
 
 namespace kplan::cli {
 
 const char* found_at(const Knowledge& knowledge) { return knowledge.is_varying ? "run" : "compile"; }
 
+namespace {
+
+std::shared_ptr<const PlanModel> model_of(const Plan& plan) { return {std::shared_ptr<const void>(), &plan.model()}; }
+
+}  // namespace
+
+std::shared_ptr<const PlanModel> model_as_run(const Plan& plan) { return with_planes(model_of(plan)); }
+
 DryRun::DryRun(const Contents& contents, std::int64_t size)
-    : contents_(contents), size_(size), knowledge_(infer_knowledge(contents.plan().model())) {
+    : contents_(contents), size_(size), knowledge_(infer_knowledge(*model_as_run(contents.plan()))) {
   for (const Knowledge& k : knowledge_) {
     tells_ = tells_ || is_told(k);
     varies_ = varies_ || k.is_varying;
@@ -24,7 +33,7 @@ DryRun::DryRun(const Contents& contents, std::int64_t size)
 }
 
 DryRun::RankValues DryRun::values_of(std::int64_t rank) {
-  const std::shared_ptr<const PlanModel> model(std::shared_ptr<const void>(), &contents_.plan().model());
+  const std::shared_ptr<const PlanModel> model = model_of(contents_.plan());
   RankValues out{bind_values(model, contents_.values(rank, size_), rank, size_), {}};
   BoundPlan& bound = out.values.bound;
   if (varies_) {
@@ -71,6 +80,9 @@ DryRun::Visit DryRun::visit(std::int64_t rank) {
   for (const auto& [from, bytes] : letters_[rank]) told.emplace_back(from, bytes);
   out.schedule = finish_schedule(out.bound, draft_schedule(out.bound, knowledge_, Varying::included), told);
   for (const StatementSchedule& s : out.schedule.statements) {
+    const Statement& statement = out.bound.model->statements[static_cast<std::size_t>(s.statement)];
+    if (!s.sends.empty() || !s.receives.empty() || !s.local_send.empty())
+      for (const Expr* plane : planes_of(*out.bound.model, statement)) first_of_plane(out.bound, statement, *plane);
     if (!s.compares_ends) continue;
     for (const Message& m : s.sends)
       ends_.push_back({s.statement, rank, s.world_rank_of(m.peer), m.element_count, true, m.digest});
@@ -111,6 +123,14 @@ void DryRun::compare_ends() const {
     throw ends_differ(plan, plan.statements[static_cast<std::size_t>(number)], sender, receiver, both.sent,
                       both.received);
   }
+}
+
+std::string planes_text(const PlanModel& plan, const Statement& s) {
+  std::string out;
+  for (const Expr* plane : planes_of(plan, s))
+    out += fmt::format("{}`{}`", out.empty() ? "; every run looks where these are: " : ", ",
+                       plan.buffers[static_cast<std::size_t>(plane->id)].name);
+  return out;
 }
 
 std::vector<std::int64_t> ranks_to_visit(std::int64_t size, std::int64_t most) {

@@ -65,6 +65,13 @@ class DryRun {
   std::map<std::int64_t, std::vector<std::pair<std::int64_t, Unfilled<std::byte>>>> letters_;  ///< by receiver
 };
 
+/// The plan with planes as buffers, as it is run. Not to be used when `plan` has gone.
+std::shared_ptr<const PlanModel> model_as_run(const Plan& plan);
+
+/// What is left to runs where varying parameters only say which planes are meant: `; every run looks where these are:
+/// ...`; empty for other statements. `plan`: as it is run.
+std::string planes_text(const PlanModel& plan, const Statement& s);
+
 /// All ranks of up to `most`; of more, the first, the middle and the last ones.
 std::vector<std::int64_t> ranks_to_visit(std::int64_t size, std::int64_t most);
 

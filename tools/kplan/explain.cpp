@@ -42,6 +42,7 @@ struct Traffic {
 };
 
 struct Explanation {
+  std::shared_ptr<const PlanModel> plan;  ///< as it is run
   std::vector<Knowledge> statements;
   std::vector<std::int64_t> ranks;
   std::vector<Traffic> traffic;
@@ -57,12 +58,13 @@ struct Explanation {
 };
 
 /// When and how the pattern is found.
-std::string discovery_text(const Knowledge& k) {
+std::string discovery_text(const Explanation& e, std::size_t statement) {
+  const Knowledge& k = e.statements[statement];
   const char* told = k.knowledge == KnowledgeClass::sender     ? ", senders tell receivers by dynamic exchange"
                      : k.knowledge == KnowledgeClass::receiver ? ", receivers tell senders by dynamic exchange"
                                                                : ", by every rank from what it knows";
   if (k.is_varying) return fmt::format("at every run{}: {}", told, k.varying_reason);
-  return fmt::format("once, when the plan is compiled{}", told);
+  return fmt::format("once, when the plan is compiled{}{}", told, planes_text(*e.plan, e.plan->statements[statement]));
 }
 
 Explanation count(const Contents& contents, std::int64_t size) {
@@ -70,8 +72,10 @@ Explanation count(const Contents& contents, std::int64_t size) {
   Explanation out;
   out.ranks = ranks_to_visit(size, most_counted_ranks);
   out.are_all = static_cast<std::int64_t>(out.ranks.size()) == size;
-  out.statements = infer_knowledge(contents.plan().model());
-  const PlanModel& plan = contents.plan().model();
+  const std::shared_ptr<const PlanModel> model = model_as_run(contents.plan());
+  const PlanModel& plan = *model;
+  out.plan = model;
+  out.statements = infer_knowledge(plan);
   const std::size_t statements = out.statements.size();
   std::vector<std::vector<CollectiveCandidates>> candidates(statements);
   std::vector<std::vector<Count>> in_one_step(statements), in_two_steps(statements);  // by statement and rank
@@ -112,7 +116,7 @@ void print_json(const PlanModel& plan, const Explanation& e, std::int64_t size, 
               {"knowledge", name_of(e.statements[k].knowledge)},
               {"reason", e.statements[k].reason},
               {"found_at", found_at(e.statements[k])},
-              {"discovery", discovery_text(e.statements[k])},
+              {"discovery", discovery_text(e, k)},
               {"form", e.form(k)},
               {"messages", t.total.messages},
               {"bytes", t.total.bytes}};
@@ -145,7 +149,7 @@ void print_text(const PlanModel& plan, const Explanation& e, std::int64_t size, 
     const Knowledge& knowledge = e.statements[k];
     fmt::print("\n{}: {}\n", plan.statements[k].name, on_one_line(plan.statements[k].text.text));
     fmt::print("  knowledge  {}: {}\n", name_of(knowledge.knowledge), knowledge.reason);
-    fmt::print("  pattern    found {}\n", discovery_text(knowledge));
+    fmt::print("  pattern    found {}\n", discovery_text(e, k));
     fmt::print("  form       {}\n", e.form(k));
     if (e.form(k) == "nothing") fmt::print("             {}\n", why_nothing(plan.statements[k]));
     if (e.are_all) fmt::print("  sends      {}, all ranks together\n", sent_text(e.traffic[k].total));

@@ -12,20 +12,20 @@ std::string knowledge_text(const PlanModel& plan) {
   std::string out;
   for (const Statement& s : plan.statements) {
     const Knowledge k = infer_knowledge(plan, s);
-    out += fmt::format("{}: {}: {}{}\n", s.name, name_of(k.knowledge), k.reason,
-                       k.is_varying ? "; varying: " + k.varying_reason : "");
+    out += fmt::format("{}: {}: {}{}{}\n", s.name, name_of(k.knowledge), k.reason,
+                       k.is_varying ? "; varying: " + k.varying_reason : "", planes_text(plan, s));
   }
   return out;
 }
 
 std::string schedule_text(const Contents& contents, std::int64_t rank, std::int64_t size) {
-  return to_json(DryRun(contents, size).visit(rank).schedule, contents.plan().model()) + "\n";
+  return to_json(DryRun(contents, size).visit(rank).schedule, *model_as_run(contents.plan())) + "\n";
 }
 
 std::string stage_text(const Contents& contents, const Options& options) {
   const std::int64_t size = options.ranks.value_or(default_ranks), rank = chosen_rank(options, size);
   if (options.stage == "plan") return contents.plan().to_json() + "\n";
-  if (options.stage == "knowledge") return knowledge_text(contents.plan().model());
+  if (options.stage == "knowledge") return knowledge_text(*model_as_run(contents.plan()));
   if (options.stage == "schedule") return schedule_text(contents, rank, size);
   if (options.stage == "kernel") return kernels_text(contents, rank, size);
   if (options.stage == "graph") return graph_text(contents, size);

@@ -1,0 +1,194 @@
+// How it works: references by which values are read, and places, not those that stand in subscripts of others. Places
+// of one buffer must be on one plane, so that what is assigned twice is still found.
+#include "engine/analysis/planes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "engine/analysis/expressions.hpp"
+#include "engine/analysis/knowledge.hpp"
+
+namespace kplan {
+namespace {
+
+bool is_varying_parameter(const PlanModel& plan, const Expr& e) {
+  return e.kind == ExprKind::parameter && plan.parameters[static_cast<std::size_t>(e.id)].is_varying;
+}
+
+/// Whether every rank finds the same value, from uniform parameters and nothing else.
+bool is_of_uniform_parameters(const PlanModel& plan, const Expr& e) {
+  switch (e.kind) {
+    case ExprKind::constant: return true;
+    case ExprKind::parameter: return plan.parameters[static_cast<std::size_t>(e.id)].is_uniform;
+    case ExprKind::operation:
+    case ExprKind::logical_and:
+    case ExprKind::logical_or:
+    case ExprKind::conditional:
+      return std::ranges::all_of(e.operands, [&](const ExprPtr& x) { return is_of_uniform_parameters(plan, *x); });
+    default: return false;
+  }
+}
+
+/// Whether all ranks have the same extent.
+bool is_uniform_extent(const PlanModel& plan, const Expr& e) {
+  return !contains(e, [&](const Expr& x) {
+    return x.kind == ExprKind::rank ||
+           (x.kind == ExprKind::parameter && !plan.parameters[static_cast<std::size_t>(x.id)].is_uniform);
+  });
+}
+
+/// The calls of f(element) on an expression's references that do not stand in subscripts of others.
+template <class F>
+void each_reference(const Expr& e, const F& f) {
+  if (e.kind == ExprKind::element) return f(e);
+  for (const ExprPtr& operand : e.operands) each_reference(*operand, f);
+}
+
+class Rewriting {
+ public:
+  /// `plan`: the copy to be changed.
+  explicit Rewriting(PlanModel& plan) : plan_(plan) {}
+
+  /// Whether the statement has a fixed pattern now. Else it is as before, as is the plan.
+  bool rewrite(Statement& s) {
+    Statement out = s;
+    const std::size_t buffers = plan_.buffers.size();
+    for (Reduction& r : out.reductions) {
+      r.place = on_planes(r.place, s);
+      r.value = on_planes(r.value, s);
+    }
+    if (plan_.buffers.size() == buffers && planes_of(plan_, out).empty()) return false;
+    if (infer_knowledge(plan_, out).is_varying || !has_plain_places(out)) {
+      plan_.buffers.resize(buffers);
+      return false;
+    }
+    s = std::move(out);
+    return true;
+  }
+
+ private:
+  /// The expression with the planes that it reads as buffers.
+  ExprPtr on_planes(const ExprPtr& e, const Statement& s) {
+    if (e->kind == ExprKind::element) return on_plane(e, s);
+    std::shared_ptr<Expr> out;
+    for (std::size_t k = 0; k < e->operands.size(); ++k) {
+      ExprPtr other = on_planes(e->operands[k], s);
+      if (other == e->operands[k]) continue;
+      if (!out) out = std::make_shared<Expr>(*e);
+      out->operands[k] = std::move(other);
+    }
+    return out ? out : e;
+  }
+
+  ExprPtr on_plane(const ExprPtr& e, const Statement& s) {
+    std::optional<Plane> plane = plane_of(*e);
+    if (!plane) return e;
+    const auto out = std::make_shared<Expr>(*e);
+    for (std::size_t d = 0; d < plane->indices.size(); ++d) {
+      if (!plane->indices[d]) continue;
+      const auto zero = std::make_shared<Expr>(*e->subscripts[d].lo);
+      zero->kind = ExprKind::constant;
+      zero->value = ScalarValue::integer(0);
+      zero->type = Scalar::i64;
+      zero->operands.clear();
+      out->subscripts[d].lo = zero;
+    }
+    out->id = number_of(std::move(*plane), s);
+    return out;
+  }
+
+  /// What the reference names by varying parameters; nothing where it does not.
+  std::optional<Plane> plane_of(const Expr& e) const {
+    const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(e.id)];
+    Plane out{e.id, std::vector<ExprPtr>(buffer.shape.size())};
+    bool is_chosen = false;
+    for (std::size_t d = 0; d < e.subscripts.size(); ++d) {
+      const Subscript& sub = e.subscripts[d];
+      if (sub.is_slice || !contains(*sub.lo, [&](const Expr& x) { return is_varying_parameter(plan_, x); })) continue;
+      if (!is_of_uniform_parameters(plan_, *sub.lo) || !is_uniform_extent(plan_, *buffer.shape[d])) return std::nullopt;
+      out.indices[d] = sub.lo;
+      is_chosen = true;
+    }
+    return is_chosen ? std::optional(std::move(out)) : std::nullopt;
+  }
+
+  int number_of(Plane plane, const Statement& s) {
+    for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
+      const std::optional<Plane>& known = plan_.buffers[b].plane;
+      if (known && known->buffer == plane.buffer && std::ranges::equal(known->indices, plane.indices, are_same))
+        return static_cast<int>(b);
+    }
+    Buffer out = plan_.buffers[static_cast<std::size_t>(plane.buffer)];
+    std::string subscripts;
+    for (const ExprPtr& index : plane.indices)
+      subscripts += (subscripts.empty() ? "" : ", ") +
+                    (index ? s.text.text.substr(index->span.begin, index->span.end - index->span.begin) : ":");
+    out.name += "[" + subscripts + "]";
+    out.plane = std::move(plane);
+    plan_.buffers.push_back(std::move(out));
+    return static_cast<int>(plan_.buffers.size()) - 1;
+  }
+
+  bool has_plain_places(const Statement& s) const {
+    return std::ranges::all_of(s.reductions, [&](const Reduction& a) {
+      return std::ranges::all_of(s.reductions, [&](const Reduction& b) {
+        return a.place->id == b.place->id || plan_.storage_of(a.place->id) != plan_.storage_of(b.place->id);
+      });
+    });
+  }
+
+  PlanModel& plan_;
+};
+
+}  // namespace
+
+std::shared_ptr<const PlanModel> with_planes(std::shared_ptr<const PlanModel> plan) {
+  // What expressions point to stays where it is.
+  struct Rewritten {
+    std::shared_ptr<const PlanModel> original;
+    PlanModel plan;
+  };
+  std::shared_ptr<Rewritten> out;
+  if (uniform_varying_parameters(*plan).empty()) return plan;
+  for (std::size_t k = 0; k < plan->statements.size(); ++k) {
+    if (!infer_knowledge(*plan, plan->statements[k]).is_varying) continue;
+    if (!out) out = std::make_shared<Rewritten>(Rewritten{plan, *plan});
+    Rewriting(out->plan).rewrite(out->plan.statements[k]);
+  }
+  const bool has_planes = out && out->plan.buffers.size() > plan->buffers.size();
+  return has_planes ? std::shared_ptr<const PlanModel>(out, &out->plan) : plan;
+}
+
+[[gnu::hot]] std::int64_t first_of_plane(const BoundPlan& bound, const Statement& s, const Expr& reference) try {
+  const Plane& plane = *bound.model->buffers[static_cast<std::size_t>(reference.id)].plane;
+  const Layout& layout = bound.state.layouts[static_cast<std::size_t>(plane.buffer)];
+  const EvaluationContext context{.state = &bound.state};
+  std::int64_t out = 0;
+  for (std::size_t d = 0; d < plane.indices.size(); ++d) {
+    if (!plane.indices[d]) continue;
+    const std::int64_t index = evaluate_index(*plane.indices[d], context);
+    check_bounds(reference, d, {.first = index}, layout.shape[d]);
+    out += index * layout.strides[d];
+  }
+  return out;
+} catch (const EvaluationFault& f) {
+  throw error_in(*bound.model, s, f.span, f.code, f.message);
+}
+
+std::vector<const Expr*> planes_of(const PlanModel& plan, const Statement& s) {
+  std::vector<const Expr*> out;
+  const auto note = [&](const Expr& e) {
+    if (plan.buffers[static_cast<std::size_t>(e.id)].plane && std::ranges::find(out, e.id, &Expr::id) == out.end())
+      out.push_back(&e);
+  };
+  for (const Reduction& r : s.reductions) {
+    each_reference(*r.place, note);
+    each_reference(*r.value, note);
+  }
+  return out;
+}
+
+}  // namespace kplan

@@ -1,0 +1,25 @@
+#pragma once
+// Statements in which varying parameters only say which plane of a buffer is meant, as k in `u[k, :, n - 1]@i`: what
+// moves, and between whom, is the same for every k; the plane lies elsewhere. So it is a buffer of its own, with a
+// fixed pattern, which a run finds where its parameters say.
+
+#include <memory>
+#include <vector>
+
+#include "engine/analysis/bound_plan.hpp"
+
+namespace kplan {
+
+/// The plan with planes as buffers, behind those that it declares, in statements whose pattern is fixed then; the plan
+/// itself where there are none. It says the same, as long as the indices lie inside their dimensions. These hang on
+/// nothing but uniform parameters, as the extents do, so that all ranks find the same wrong.
+std::shared_ptr<const PlanModel> with_planes(std::shared_ptr<const PlanModel> plan);
+
+/// One reference to each plane that the statement names; none where it is not one of those.
+std::vector<const Expr*> planes_of(const PlanModel& plan, const Statement& s);
+
+/// Where the plane that the statement names begins in its buffer, in elements, with the parameters of now. Throws
+/// PlanError, on all ranks alike: an index outside its dimension, or without a value.
+std::int64_t first_of_plane(const BoundPlan& bound, const Statement& s, const Expr& plane);
+
+}  // namespace kplan
