@@ -291,7 +291,8 @@ PlanError assigned_twice(const PlanModel& plan, const Statement& s, std::int64_t
   return error_in(plan, s, r.span, "KP-P060",
                   fmt::format("element {} of `{}` on rank {} is assigned twice: {} and {}; if the last is to stay, "
                               "reduce by an operator of the plan's own whose expression is `right`",
-                              element, r.place->name, receiver, text(first), text(second)));
+                              element, plan.buffers[static_cast<std::size_t>(r.place->id)].name, receiver, text(first),
+                              text(second)));
 }
 
 ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, const std::vector<std::string>& variables,

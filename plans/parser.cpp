@@ -261,6 +261,7 @@ class Parser {
 
   Parsed conditional() {
     const Nesting nesting(*this);
+    const std::uint32_t begin = peek().span.begin;  // perhaps of a parenthesis, which is no node
     Parsed condition = binary(2);
     if (!accept("?")) return condition;
     Parsed yes = conditional();
@@ -268,12 +269,13 @@ class Parser {
     Parsed no = conditional();
     Expr e;
     e.kind = ExprKind::conditional;
-    e.span = {condition.expr->span.begin, no.expr->span.end};
+    e.span = {begin, previous_end()};
     e.operands = {condition.expr, yes.expr, no.expr};
     return finish(std::move(e), 1 + std::max({condition.depth, yes.depth, no.depth}));
   }
 
   Parsed binary(int least_level) {
+    const std::uint32_t begin = peek().span.begin;
     Parsed left = unary();
     for (;;) {
       const auto op =
@@ -284,7 +286,7 @@ class Parser {
       Expr e;
       e.kind = op->kind;
       e.operation = op->operation;
-      e.span = {left.expr->span.begin, right.expr->span.end};
+      e.span = {begin, previous_end()};
       e.operands = {left.expr, right.expr};
       left = finish(std::move(e), 1 + std::max(left.depth, right.depth));
     }
@@ -302,7 +304,7 @@ class Parser {
     Expr e;
     e.kind = ExprKind::operation;
     e.operation = operation;
-    e.span = {begin, operand.expr->span.end};
+    e.span = {begin, previous_end()};
     e.operands = {operand.expr};
     return finish(std::move(e), 1 + operand.depth);
   }

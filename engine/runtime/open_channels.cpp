@@ -10,6 +10,7 @@
 
 #include "engine/analysis/planes.hpp"
 #include "engine/runtime/program.hpp"
+#include "engine/runtime/uniform_check.hpp"
 
 namespace kplan {
 namespace {
@@ -66,7 +67,7 @@ bool may_be_far(const transport::Transport& transport, int peer, std::size_t byt
 /// Makes the message ready for slots that are far, with memory in which it can be made before.
 void prepare_for_far(const transport::Transport& transport, OutgoingMessage& m) {
   if (!may_be_far(transport, static_cast<int>(m.world_rank), m.bytes)) return;
-  if (MessageCursor::serves(m.calls)) {
+  if (MessageCursor::serves(m.calls) && !m.has_hash) {
     m.cursor = std::make_unique<MessageCursor>();
     m.cursor->reserve(m.calls);
   } else if (m.bytes > most_private_bytes) {
@@ -95,6 +96,39 @@ void prepare_for_parts(const transport::Transport& transport, IncomingMessage& m
   m.part_bytes = part_bytes > 0 ? part_bytes : m.bytes;
   m.cursor = std::make_unique<MessageCursor>();
   m.cursor->reserve(m.calls);
+}
+
+/// Puts hashes of uniform values behind short messages of the first phase to ring neighbours that send such ones, too:
+/// one each way. Both ends know the messages between them, and come to the same.
+void add_hashes(Program& program, const transport::Transport& transport) {
+  constexpr std::size_t longest = 4096 - hash_bytes;  // so that they remain short
+  const Schedule& schedule = program.schedule;
+  const auto varies = [](const StatementSchedule& s) { return s.knowledge.is_varying; };
+  if (uniform_varying_parameters(*program.bound.model).empty() || !schedule.has_common_phases ||
+      schedule.phases.empty() || std::ranges::any_of(schedule.statements, varies))
+    return;
+  const auto first_short = [&](auto messages, int peer) {
+    decltype(&(program.statements[0].*messages)[0]) out = nullptr;
+    for (const int number : schedule.phases[0]) {
+      const auto n = static_cast<std::size_t>(number);
+      if (schedule.statements[n].collective.is_native) continue;
+      for (auto& m : program.statements[n].*messages) {
+        const bool may_be =
+            m.world_rank == peer && m.bytes <= longest && !is_long(transport, m) && !is_long_if_alike(transport, m);
+        if (!out && may_be) out = &m;
+      }
+    }
+    return out;
+  };
+  for (const int peer : ring_neighbours(transport.rank(), transport.size())) {
+    OutgoingMessage* const there = first_short(&StatementProgram::outgoing, peer);
+    IncomingMessage* const back = first_short(&StatementProgram::incoming, peer);
+    if (!there || !back) continue;
+    there->has_hash = back->has_hash = true;
+    there->bytes += hash_bytes;
+    back->bytes += hash_bytes;
+    there->in_place.reset();
+  }
 }
 
 /// The channels to be opened.
@@ -293,6 +327,7 @@ std::vector<TakenWhole> taken_whole(const Program& program, const transport::Tra
 
 void open_channels(Program& program, const LongMessages& limits, transport::Transport& transport,
                    transport::Clock::time_point deadline) {
+  add_hashes(program, transport);
   Specs specs(program.schedule, transport);
   for (const StatementProgram& s : program.statements) {
     const StatementSchedule& schedule = program.schedule.statements[static_cast<std::size_t>(s.statement)];
@@ -319,17 +354,17 @@ void open_channels(Program& program, const LongMessages& limits, transport::Tran
         specs.add_shared(schedule, m, Direction::send);
         continue;
       }
-      if (transport.places_messages(peer) && !m.in_place && !moves)
+      if (transport.places_messages(peer) && !m.in_place && !m.has_hash && !moves)
         m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
       specs.add(schedule, m, Direction::send, schedule.sends[k].is_taken_whole);
       prepare_for_far(transport, m);
-      if (transport.lends_memory(peer))
+      if (transport.lends_memory(peer) && !m.has_hash)
         m.loan = OutgoingLoan::of(statement, schedule, schedule.sends[k], limits.lending);
       // A receiver takes in pieces what it fetches and cannot fetch into place.
       const std::size_t least_fetched = transport.fetch_bytes(peer);
       if ((m.pieces || m.is_carried) && least_fetched > 0 && m.bytes >= least_fetched) m.fetched_from = m.in_place;
       if (!transport.lends_regions(peer)) m.in_place.reset();
-      prepare_to_go_ahead(transport, m);
+      if (!m.has_hash) prepare_to_go_ahead(transport, m);
       m.may_be_taken_back = m.in_place && transport.lends_memory(peer);
       m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);
       if (m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes)
@@ -341,11 +376,11 @@ void open_channels(Program& program, const LongMessages& limits, transport::Tran
         specs.add_shared(schedule, m, Direction::receive);
         continue;
       }
-      if (transport.places_messages(static_cast<int>(m.world_rank)) && !moves)
+      if (transport.places_messages(static_cast<int>(m.world_rank)) && !m.has_hash && !moves)
         m.placement = Placement::of_received(
             statement, schedule, *std::ranges::find(schedule.receives, m.peer, &Message::peer), limits.placing);
       specs.add(schedule, m, Direction::receive, !MessageCursor::serves(m.calls));
-      prepare_for_parts(transport, m, limits.part_bytes);
+      if (!m.has_hash) prepare_for_parts(transport, m, limits.part_bytes);
     }
   }
   specs.open(transport, deadline);

@@ -13,6 +13,9 @@
 
 namespace kplan {
 
+/// What stands behind a message that says which uniform values its sender has: their hash.
+inline constexpr std::size_t hash_bytes = sizeof(std::uint64_t);
+
 /// Where a whole message lies in one buffer as it travels.
 struct InPlace {
   int buffer = -1;
@@ -23,6 +26,7 @@ struct InPlace {
 struct OutgoingMessage {
   std::int64_t peer = 0, world_rank = 0;  ///< the receiver, in the statement's group and in the world
   std::size_t bytes = 0;
+  bool has_hash = false;  ///< in its last bytes
   std::unique_ptr<transport::Channel> channel;
   std::vector<ReadyCall> calls;
   std::optional<InPlace> in_place;         ///< it is sent from there
@@ -46,6 +50,7 @@ struct OutgoingMessage {
 struct IncomingMessage {
   std::int64_t peer = 0, world_rank = 0;  ///< the sender
   std::size_t bytes = 0;
+  bool has_hash = false;                        ///< in its last bytes
   std::unique_ptr<transport::Channel> channel;  ///< null: local
   std::vector<ReadyCall> calls;
   /// This rank's own share, where `calls` apply it too, before the message or after it: for messages that they do not

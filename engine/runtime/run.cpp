@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/analysis/planes.hpp"
 #include "engine/runtime/zero_divisor.hpp"
 
 namespace kplan {
@@ -23,16 +22,11 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
       timeout_(timeout),
       started_runs_(std::move(started_runs)),
       uniform_check_(*program_.bound.model, *transport_, Clock::now() + timeout_),
-      memory_(program_.bound.model->buffers.size()) {
+      uniform_hash_(*program_.bound.model),
+      memory_(program_.bound.model->buffers.size()),
+      planes_(program_) {
   for (std::size_t b = 0; b < memory_.size(); ++b)
     if (program_.bound.model->buffers[b].is_varying) varying_buffers_.push_back(b);
-  for (std::size_t k = 0; k < program_.schedule.statements.size(); ++k) {
-    if (program_.schedule.statements[k].is_idle) continue;
-    const Statement& statement = program_.bound.model->statements[k];
-    for (const Expr* plane : planes_of(*program_.bound.model, statement))
-      if (std::ranges::none_of(planes_, [&](const MovingPlane& p) { return p.reference->id == plane->id; }))
-        planes_.push_back({&statement, plane});
-  }
   std::size_t messages = 0, longest = 0;
   bool are_blocks_long = true;
   const auto note_placement = [&](const Placement* placement) {
@@ -42,7 +36,10 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   };
   for (const StatementProgram& s : program_.statements) {
     messages += s.outgoing.size();
-    for (const IncomingMessage& m : s.incoming) note_placement(m.placement.get());
+    for (const IncomingMessage& m : s.incoming) {
+      note_placement(m.placement.get());
+      if (m.has_hash) uniform_check_.leave_out(static_cast<int>(m.world_rank));
+    }
     for (const OutgoingMessage& m : s.outgoing) {
       note_placement(m.placement.get());
       if (m.may_be_far && !m.cursor) longest = std::max(longest, m.bytes);
@@ -162,6 +159,7 @@ void Runner::begin_collective(int number, StatementProgram& s) {
     pack_ahead(number, m, seq, slot);
   } else {
     context().pack(m.calls, slot, number);
+    if (m.has_hash) std::memcpy(slot + m.bytes - hash_bytes, &hash_, hash_bytes);
   }
   m.channel->put(seq, m.bytes);
   return false;
@@ -183,6 +181,7 @@ void Runner::pack_ahead(int number, OutgoingMessage& m, std::uint64_t seq, std::
 void Runner::pack_for_far(int number, OutgoingMessage& m, std::byte* slot, transport::Stores stores) {
   if (!m.cursor) {
     context().pack(m.calls, made_.data(), number);
+    if (m.has_hash) std::memcpy(made_.data() + m.bytes - hash_bytes, &hash_, hash_bytes);
     return transport::copy_to_slot(slot, made_.data(), m.bytes, stores);
   }
   m.cursor->restart();
@@ -307,9 +306,15 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
     apply_in_parts(s, m, {message, m.bytes});
   } else {
     apply(s, m, message);
+    if (m.has_hash) compare_hash(m, message);
   }
   m.channel->release(m.next++);
   return true;
+}
+
+[[gnu::hot]] void Runner::compare_hash(const IncomingMessage& m, const std::byte* message) {
+  if (std::memcmp(message + m.bytes - hash_bytes, &hash_, hash_bytes) != 0) [[unlikely]]
+    differing_.push_back(static_cast<int>(m.world_rank));
 }
 
 [[gnu::hot]] bool Runner::finish_statement(int number, StatementProgram& s) {
@@ -366,18 +371,6 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
       });
 }
 
-/// Where the planes of buffers lie in the runs that follow.
-[[gnu::hot]] void Runner::put_planes() {
-  for (const MovingPlane& plane : planes_) {
-    const auto b = static_cast<std::size_t>(plane.reference->id);
-    const Buffer& buffer = program_.bound.model->buffers[b];
-    const std::int64_t first = first_of_plane(program_.bound, *plane.statement, *plane.reference);
-    const std::size_t offset = static_cast<std::size_t>(first) * buffer.type.size_bytes;
-    const BoundMemory& whole = memory_[static_cast<std::size_t>(buffer.plane->buffer)];
-    if (whole.base) memory_[b] = {whole.base + offset, whole.bytes - offset, whole.is_seldom_written};
-  }
-}
-
 [[gnu::hot]] void Runner::start(bool may_wait) {
   if (is_broken_)
     throw TransportError(
@@ -386,9 +379,10 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
   if (is_started_)
     throw PlanError("KP-R010",
                     fmt::format("plan {}: started twice; wait() ends the run before", program_.schedule.plan));
-  if ((are_parameters_new_ || are_bindings_new_) && !planes_.empty()) put_planes();
+  if (!planes_.empty() && (are_parameters_new_ || are_bindings_new_)) planes_.put(program_.bound, memory_);
   if (are_parameters_new_) {
     for (StatementProgram& s : program_.statements) s.set_varying(program_.bound.state.parameters);
+    hash_ = uniform_hash_.of(program_.bound);
     are_parameters_new_ = false;
   }
   if (are_bindings_new_) look_at_bindings();
@@ -438,6 +432,13 @@ void Runner::wait() {
   return true;
 }
 
+/// Whether what was begun of it has ended.
+[[gnu::hot]] bool Runner::end_comparison() {
+  return wait_until(
+      0, [&] { return (is_broken_ = finds_difference()) || !uniform_check_.is_comparing(); },
+      [&] { return taking_part(uniform_check_.waits_for()); });
+}
+
 /// Whether the run has ended, which is always so unless it is only tested.
 [[gnu::hot]] bool Runner::finish_run() try {
   stop_going_on();
@@ -449,10 +450,13 @@ void Runner::wait() {
   if (!uniform_check_.is_comparing())
     for (const auto& varying : varying_)
       if (varying && !varying->differing().empty()) uniform_check_.begin(program_.bound, varying->differing());
-  const bool is_compared = wait_until(
-      0, [&] { return (is_broken_ = finds_difference()) || !uniform_check_.is_comparing(); },
-      [&] { return taking_part(uniform_check_.waits_for()); });
-  if (!is_compared) return false;
+  if (!end_comparison()) return false;
+  if (!differing_.empty() && !is_broken_) [[unlikely]] {
+    std::ranges::sort(differing_);
+    uniform_check_.begin(program_.bound, differing_);
+    differing_.clear();
+    if (!end_comparison()) return false;
+  }
   if (can_lend_to_fetch_) [[unlikely]]
     fetch_trial_.end(Clock::now());
   if (can_place_) [[unlikely]]

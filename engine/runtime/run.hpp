@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "engine/runtime/moving_planes.hpp"
 #include "engine/runtime/run_trial.hpp"
 #include "engine/runtime/uniform_check.hpp"
 #include "engine/runtime/varying_statement.hpp"
@@ -84,6 +85,7 @@ class Runner final : private FaultNotes {
   void go_on();
   bool finish_run();
   bool finish_phases();
+  bool end_comparison();
   void begin(const std::vector<int>& phase);
   bool finish(const std::vector<int>& phase);
   void stop_going_on() {
@@ -104,7 +106,6 @@ class Runner final : private FaultNotes {
   void pack_ahead(int number, OutgoingMessage& m, std::uint64_t seq, std::byte* slot);
   void pack_for_far(int number, OutgoingMessage& m, std::byte* slot, transport::Stores stores);
   void look_at_bindings();
-  void put_planes();
   void tell_places();
   /// Moves what is on its way to receivers as far as it goes now.
   void push() {
@@ -123,6 +124,7 @@ class Runner final : private FaultNotes {
   bool take(StatementProgram& s, IncomingMessage& m);
   bool take_piece(StatementProgram& s, IncomingMessage& m);
   void apply_own(IncomingMessage& m);
+  void compare_hash(const IncomingMessage& m, const std::byte* message);
   bool take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions);
   bool take_fetched(StatementProgram& s, IncomingMessage& m);
   void apply(StatementProgram& s, IncomingMessage& m, const std::byte* message);
@@ -154,17 +156,15 @@ class Runner final : private FaultNotes {
   std::chrono::nanoseconds timeout_;
   std::shared_ptr<StartedRuns> started_runs_;
   UniformCheck uniform_check_;
+  UniformHash uniform_hash_;       ///< that messages carry
+  std::uint64_t hash_ = 0;         ///< of this rank's values
+  std::vector<int> differing_;     ///< neighbours whose messages had another hash in this run
   bool can_settle_ = false;        ///< some statement's patterns
   bool carries_hashes_ = false;    ///< letters of a varying statement do, in every run
   std::span<const int> compared_;  ///< ranks with which the next varying statement compares uniform values
   std::vector<BoundMemory> memory_;
   std::vector<std::size_t> varying_buffers_;
-  /// A buffer that lies where parameters say.
-  struct MovingPlane {
-    const Statement* statement;
-    const Expr* reference;
-  };
-  std::vector<MovingPlane> planes_;
+  MovingPlanes planes_;
   /// A message that is being sent in pieces.
   struct UnderWay {
     int statement;

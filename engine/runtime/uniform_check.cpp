@@ -11,7 +11,9 @@
 
 namespace kplan {
 
-UniformHash::UniformHash(const PlanModel& plan, const Statement& s) : parameters_(uniform_varying_parameters(plan)) {
+UniformHash::UniformHash(const PlanModel& plan) : parameters_(uniform_varying_parameters(plan)) {}
+
+UniformHash::UniformHash(const PlanModel& plan, const Statement& s) : UniformHash(plan) {
   for (const int b : touched_by(plan, s).reads) {
     const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
     if (buffer.is_uniform && buffer.is_varying) buffers_.push_back(b);
@@ -36,15 +38,21 @@ UniformHash::UniformHash(const PlanModel& plan, const Statement& s) : parameters
   return out;
 }
 
+std::vector<int> ring_neighbours(int rank, int size) {
+  if (size == 1) return {};
+  std::vector<int> out{(rank + 1) % size, (rank + size - 1) % size};
+  std::ranges::sort(out);
+  out.erase(std::ranges::unique(out).begin(), out.end());
+  return out;
+}
+
 UniformCheck::UniformCheck(const PlanModel& plan, transport::Transport& transport,
                            transport::Clock::time_point deadline)
     : plan_(plan), rank_(transport.rank()), parameters_(uniform_varying_parameters(plan)) {
   const int size = transport.size();
   if (size == 1 || parameters_.empty()) return;
   exchange_ = transport.open_exchange(deadline);
-  neighbours_ = {(rank_ + 1) % size, (rank_ + size - 1) % size};
-  std::ranges::sort(neighbours_);
-  neighbours_.erase(std::unique(neighbours_.begin(), neighbours_.end()), neighbours_.end());
+  neighbours_ = ring_neighbours(rank_, size);
   mine_ = std::make_shared<std::vector<std::uint64_t>>(2 * parameters_.size());
   exchange_->keep(mine_);
 }
@@ -57,8 +65,9 @@ void UniformCheck::begin(const BoundPlan& bound, std::span<const int> neighbours
     *to++ = value.bits[1];
   }
   letters_.clear();
-  for (const int rank : neighbours) letters_.push_back({rank, std::as_bytes(std::span(*mine_))});
-  exchange_->begin(letters_, neighbours);
+  asked_.assign(neighbours.begin(), neighbours.end());
+  for (const int rank : asked_) letters_.push_back({rank, std::as_bytes(std::span(*mine_))});
+  exchange_->begin(letters_, asked_);
   is_comparing_ = true;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // Uniform parameters that a program has set for the runs that follow: every rank compares its values with those of its
-// two neighbours in a ring, so that wherever two ranks differ, some two that are compared do. Where a statement varies,
-// its letters may carry a hash of the values, and only neighbours whose hashes differ compare them.
+// two neighbours in a ring, so that wherever two ranks differ, some two that are compared do. What neighbours send each
+// other in every run may carry a hash of the values, and only those whose hashes differ compare them.
 
 #include <exception>
 #include <memory>
@@ -19,12 +19,17 @@ namespace kplan {
 class UniformHash {
  public:
   UniformHash(const PlanModel& plan, const Statement& s);
+  /// Of parameters alone.
+  explicit UniformHash(const PlanModel& plan);
   /// Cost: that of reading the contents.
   std::uint64_t of(const BoundPlan& bound) const;
 
  private:
   std::vector<int> parameters_, buffers_;
 };
+
+/// With whom a rank compares: ascending, without itself.
+std::vector<int> ring_neighbours(int rank, int size);
 
 class UniformCheck {
  public:
@@ -34,6 +39,8 @@ class UniformCheck {
   /// Notes that such a parameter was set: the next run compares. All ranks set them before the same run.
   void note_set() { is_new_ = true; }
   void forget_set() { is_new_ = false; }
+  /// Leaves a neighbour out whose messages carry a hash, as do this rank's to it. For both of them.
+  void leave_out(int neighbour) { std::erase(neighbours_, neighbour); }
 
   /// With whom the run that begins is to compare: ranks, ascending; none if there is nothing new, unless it `must`.
   std::span<const int> due(bool must) {
@@ -57,6 +64,7 @@ class UniformCheck {
   std::unique_ptr<transport::SparseExchange> exchange_;
   std::vector<int> parameters_;  ///< that are compared
   std::vector<int> neighbours_;
+  std::vector<int> asked_;  ///< those of the comparison under way
   /// Their values, two words each, which the exchange keeps as long as they may be read.
   std::shared_ptr<std::vector<std::uint64_t>> mine_;
   std::vector<transport::OutgoingLetter> letters_;

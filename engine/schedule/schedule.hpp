@@ -53,7 +53,7 @@ struct StatementSchedule {
   bool is_in_sender_order = false;  ///< some place is met from several ranks, and so arrival order is not good enough
   bool reads_what_it_writes = false;
   CollectiveForm collective;  ///< what its messages are together with those of all ranks, once these have agreed
-  bool is_idle = false;  ///< no rank moves anything in it, as they have agreed where its pattern is fixed
+  bool is_idle = false;       ///< no rank moves anything in it, as they have agreed where its pattern is fixed
   bool is_taken_whole_by_some = false;  ///< some message of it, of any rank, is_taken_whole
   bool compares_ends =
       false;  ///< the ends of a message may differ in what they expect: they compare when the plan is compiled

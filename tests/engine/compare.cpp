@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "engine/analysis/knowledge.hpp"
+#include "engine/analysis/planes.hpp"
 #include "kplan/kplan.hpp"
 #include "plans/evaluate.hpp"
 #include "plans/reference.hpp"
@@ -57,11 +58,12 @@ Values values_of(const PlanModel& plan, const ReferenceRank& rank) {
 }
 
 std::vector<std::string> classes_of(const PlanModel& plan) {
+  const auto as_run = with_planes({std::shared_ptr<const void>(), &plan});
   std::vector<std::string> out;
-  for (const Statement& s : plan.statements) {
-    const Knowledge k = infer_knowledge(plan, s);
-    out.push_back(fmt::format("{}{}{}", name_of(k.knowledge), k.is_varying ? ", varying" : "",
-                              s.group >= 0 ? ", in a group" : ""));
+  for (const Statement& s : as_run->statements) {
+    const Knowledge k = infer_knowledge(*as_run, s);
+    const char* const found = k.is_varying ? ", varying" : planes_of(*as_run, s).empty() ? "" : ", on planes";
+    out.push_back(fmt::format("{}{}{}", name_of(k.knowledge), found, s.group >= 0 ? ", in a group" : ""));
   }
   return out;
 }

@@ -264,7 +264,9 @@ class Drawing : Dice {
 
   /// An index below `extent`, or nearly always so.
   std::string index(int extent) {
-    switch (between(0, 11)) {
+    switch (between(0, 12)) {
+      case 12:
+        return chance(80) ? fmt::format("(upper * {} + {}) % {}", between(1, 3), between(0, 7), extent) : "upper";
       case 10: return fmt::format("(own + {}) % {}", name(), extent);
       case 11:
         return has("moving") ? fmt::format("(moving[3] + {}) % {}", name(), extent)

@@ -2,11 +2,45 @@
 #include <catch2/catch.hpp>
 
 #include "tests/engine/on_ranks.hpp"
+#include "tests/engine/wrapped_transport.hpp"
 
 using namespace kplan;
 using kplan::tests::claim;
 using kplan::tests::error_of;
 using kplan::tests::on_ranks;
+
+namespace {
+
+/// Counts the exchanges that are begun.
+class CountingTransport final : public tests::WrappedTransport {
+ public:
+  using WrappedTransport::WrappedTransport;
+  std::unique_ptr<transport::SparseExchange> open_exchange(transport::Clock::time_point deadline,
+                                                           transport::Use use) override {
+    return std::make_unique<CountingExchange>(WrappedTransport::open_exchange(deadline, use), begun);
+  }
+  int begun = 0;
+
+ private:
+  class CountingExchange final : public tests::WrappedExchange {
+   public:
+    CountingExchange(std::unique_ptr<SparseExchange> base, int& begun)
+        : WrappedExchange(std::move(base)), begun_(begun) {}
+    void begin(std::span<const transport::OutgoingLetter> letters) override {
+      ++begun_;
+      WrappedExchange::begin(letters);
+    }
+    void begin(std::span<const transport::OutgoingLetter> letters, std::span<const int> sources) override {
+      ++begun_;
+      WrappedExchange::begin(letters, sources);
+    }
+
+   private:
+    int& begun_;
+  };
+};
+
+}  // namespace
 
 TEST_CASE("uniform values that differ between ranks at a run are an error that names two ranks") {
   const Plan plan = Plan::parse(R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying"}},
@@ -36,17 +70,25 @@ TEST_CASE("first values of uniform varying parameters are compared when a plan i
 }
 
 TEST_CASE("ranks compare uniform values whether or not their varying statements have letters for each other") {
-  // Messages around the ring, away from it, none at all; a push and a pull whose rows are found anew.
-  const std::string statements[] = {"a[0:n]@(rank + 1) % size <<= b[0:n]@rank",
-                                    "a[0:n]@0 <<= b[0:n]@size / 2 where rank < n", "a[n]@0 <<= b[0]@rank where false",
-                                    "a[i % 8]@to[i] <<= b[i]@rank where i in range(n)",
-                                    "a[i]@rank <<= b[i]@to[i] where i in range(n)"};
+  // Messages around the ring, away from it, none at all; a push and a pull whose rows are found anew. With fixed
+  // patterns: values that messages carry both ways, with longer ones, in a later phase too, and one way only.
+  const std::string statements[] = {
+      "a[0:n]@(rank + 1) % size <<= b[0:n]@rank",
+      "a[n]@(rank + 1) % size <<= b[0]@rank, b[n]@(rank + size - 1) % size <<= b[1]@rank",
+      "c[:]@(rank + 1) % size <<= n * c[:]@rank, a[0]@(rank + size - 1) % size <<= n@rank",
+      "a[0]@(rank + 1) % size <<= n@rank\"}, {\"communicate\": \"b[0]@rank <<= a[0] * n@rank",
+      "c[:]@0 <<= n * c[:]@1",
+      "a[0:n]@0 <<= b[0:n]@size / 2 where rank < n",
+      "a[n]@0 <<= b[0]@rank where false",
+      "a[i % 8]@to[i] <<= b[i]@rank where i in range(n)",
+      "a[i]@rank <<= b[i]@to[i] where i in range(n)"};
   // Values that are new, that were met, and whose patterns are settled by then.
   const std::vector<std::int64_t> values{2, 2, 2, 3, 3, 3};
   for (const std::string& statement : statements) {
     const Plan plan = Plan::parse(
         R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying"}},
     "buffers": {"a": {"type": "i64", "shape": [8]}, "b": {"type": "i64", "shape": [8]},
+                "c": {"type": "f64", "shape": [5000]},
                 "to": {"type": "i64", "shape": [8], "scope": "private", "time": "varying"}},
     "statements": [{"name": "s", "communicate": ")" +
         statement + R"("}]})");
@@ -58,6 +100,8 @@ TEST_CASE("ranks compare uniform values whether or not their varying statements 
           e.bind("a", a);
           e.bind("b", b);
           e.bind("to", to);
+          std::vector<double> c(5000);
+          e.bind("c", c);
           for (std::size_t run = 0; run < wrong_run; ++run) {
             e.set("n", values[run]);
             e.run();
@@ -96,6 +140,45 @@ TEST_CASE("a uniform parameter that only values use is compared where it is set"
       // Rank 1 and its neighbours compare with one that differs.
       claim(has_failed == (engine.rank() <= 2), "who differs is told, and nobody else");
     });
+}
+
+TEST_CASE("neighbours whose messages carry a hash of their values both ways send each other no letters") {
+  const auto letters = [](int ranks, const std::string& statement) {
+    const Plan plan = Plan::parse(
+        R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying", "default": 0}},
+    "buffers": {"a": {"type": "i64", "shape": [8]}, "b": {"type": "i64", "shape": [8]}, "c": {"type": "f64", "shape": [5000]}},
+    "statements": [{"communicate": ")" +
+        statement + R"("}]})");
+    std::vector<int> begun(static_cast<std::size_t>(ranks));
+    transport::run_local(ranks, [&](std::shared_ptr<transport::Transport> base) {
+      const auto transport = std::make_shared<CountingTransport>(std::move(base));
+      Engine engine(transport);
+      std::vector<std::int64_t> a(8), b(8, engine.rank());
+      std::vector<double> c(5000);
+      Executable e = engine.compile(plan);
+      e.bind("a", a);
+      e.bind("b", b);
+      e.bind("c", c);
+      const int before = transport->begun;
+      for (std::int64_t n = 1; n < 8; ++n) {
+        e.set("n", n);
+        e.run();
+      }
+      begun[static_cast<std::size_t>(engine.rank())] = transport->begun - before;
+    });
+    return begun;
+  };
+  using Counts = std::vector<int>;
+  const std::string both = "a[n]@(rank + 1) % size <<= n * b[0]@rank, b[n]@(rank + size - 1) % size <<= b[1]@rank",
+                    around = "a[n]@(rank + 1) % size <<= b[n]@rank",
+                    some = "a[n]@0 <<= b[n]@1, a[n]@1 <<= b[n]@0, a[n]@2 <<= n * b[n]@1",
+                    longer = "c[:]@(rank + 1) % size <<= f64(n) * c[:]@rank";
+  CHECK(letters(2, both) == Counts{0, 0});
+  CHECK(letters(3, both) == Counts{0, 0, 0});
+  CHECK(letters(2, around) == Counts{0, 0});
+  CHECK(letters(3, around) == Counts{7, 7, 7});
+  CHECK(letters(3, some) == Counts{7, 7, 7});
+  CHECK(letters(2, longer) == Counts{7, 7});
 }
 
 TEST_CASE("what lies between the elements of a uniform buffer is not compared") {

@@ -1,0 +1,57 @@
+#include "engine/runtime/moving_planes.hpp"
+
+#include <algorithm>
+
+#include "engine/analysis/planes.hpp"
+
+namespace kplan {
+
+MovingPlanes::MovingPlanes(const Program& program) {
+  const BoundPlan& bound = program.bound;
+  const auto add = [&](const Statement& statement, const Expr& reference) {
+    const Buffer& buffer = bound.model->buffers[static_cast<std::size_t>(reference.id)];
+    const Layout& whole = bound.state.layouts[static_cast<std::size_t>(buffer.plane->buffer)];
+    Moving& out = planes_.emplace_back(Moving{&statement, &reference, {}});
+    for (std::size_t d = 0; d < buffer.plane->indices.size(); ++d) {
+      const Expr* const index = buffer.plane->indices[d].get();
+      if (!index) continue;
+      if (index->kind != ExprKind::parameter) out.is_plain = false;
+      else
+        out.indices.push_back({static_cast<std::size_t>(index->id), whole.shape[d],
+                               whole.strides[d] * static_cast<std::int64_t>(buffer.type.size_bytes)});
+    }
+  };
+  for (const StatementSchedule& s : program.schedule.statements) {
+    const Statement& statement = bound.model->statements[static_cast<std::size_t>(s.statement)];
+    if (s.is_idle) continue;
+    for (const Expr* plane : planes_of(*bound.model, statement))
+      if (std::ranges::none_of(planes_, [&](const Moving& m) { return m.reference->id == plane->id; }))
+        add(statement, *plane);
+  }
+}
+
+/// From the beginning of the buffer.
+[[gnu::hot]] std::int64_t MovingPlanes::offset_bytes(const BoundPlan& bound, const Moving& plane) {
+  std::int64_t out = 0;
+  bool is_inside = plane.is_plain;
+  for (const Moving::Index& i : plane.indices) {
+    const std::int64_t index = bound.state.parameters[i.parameter].as_integer();
+    is_inside = is_inside && index >= 0 && index < i.extent;
+    if (is_inside) out += index * i.stride_bytes;
+  }
+  if (is_inside) [[likely]]
+    return out;
+  const ElementType& type = bound.model->buffers[static_cast<std::size_t>(plane.reference->id)].type;
+  return first_of_plane(bound, *plane.statement, *plane.reference) * static_cast<std::int64_t>(type.size_bytes);
+}
+
+[[gnu::hot]] void MovingPlanes::put(const BoundPlan& bound, std::vector<BoundMemory>& memory) const {
+  for (const Moving& plane : planes_) {
+    const auto offset = static_cast<std::size_t>(offset_bytes(bound, plane));
+    const auto b = static_cast<std::size_t>(plane.reference->id);
+    const BoundMemory& whole = memory[static_cast<std::size_t>(bound.model->buffers[b].plane->buffer)];
+    if (whole.base) memory[b] = {whole.base + offset, whole.bytes - offset, whole.is_seldom_written};
+  }
+}
+
+}  // namespace kplan
