@@ -13,6 +13,7 @@
 #include <random>
 
 #include "transports/bytes.hpp"
+#include "transports/environment.hpp"
 #include "transports/node/process_memory.hpp"
 #include "transports/node/segment.hpp"
 #include "transports/pause.hpp"
@@ -24,6 +25,7 @@ struct Card {
   std::int32_t process = 0, file = -1;
   std::uint64_t mark[2] = {0, 0};
   const std::byte* mark_of_process = nullptr;
+  std::size_t piece_bytes = piece_bytes_from_environment();
 };
 
 /// What a rank reaches of another.
@@ -71,6 +73,7 @@ Neighbours::Neighbours(Transport& transport, bool shares, Clock::time_point dead
   std::vector<Card> others(cards.size());
   for (std::size_t r = 0; r < cards.size(); ++r) {
     std::memcpy(&others[r], cards[r].data(), sizeof(Card));
+    piece_bytes_ = std::min(piece_bytes_, others[r].piece_bytes);
     if (mine.file >= 0 && others[r].file >= 0 && can_open(others[r]))
       reached[r] = can_copy(others[r]) ? Reached::all_memory : Reached::shared_memory;
   }

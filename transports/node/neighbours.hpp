@@ -28,6 +28,9 @@ class Neighbours {
   /// Whether somewhere neighbours are more than the cores that they can have; the same on all ranks.
   bool share_cores() const { return share_cores_; }
 
+  /// The shortest pieces that any rank is set to; the same on all ranks.
+  std::size_t piece_bytes() const { return piece_bytes_; }
+
   /// A neighbour whose process has ended, if one has. A system call.
   std::optional<int> dead();
   bool is_dead(int rank);
@@ -36,6 +39,7 @@ class Neighbours {
   void watch(int rank);
 
   int rank_, count_ = 1, most_ = 1;
+  std::size_t piece_bytes_ = SIZE_MAX;
   bool share_cores_ = false;
   std::vector<int> processes_;  ///< by rank; 0: not here
   std::vector<bool> is_dead_, is_copied_by_;

@@ -43,7 +43,7 @@ class NodeTransport final : public Transport {
   ~NodeTransport() override { in_flight_->end(); }
 
   std::size_t piece_bytes(int peer) const override {
-    return neighbours_->is_here(peer) ? piece_bytes_ : base_->piece_bytes(peer);
+    return neighbours_->is_here(peer) ? neighbours_->piece_bytes() : base_->piece_bytes(peer);
   }
   std::size_t non_temporal_bytes(int peer) const override {
     return neighbours_->is_here(peer) ? non_temporal_bytes_ : base_->non_temporal_bytes(peer);
@@ -124,7 +124,6 @@ class NodeTransport final : public Transport {
   std::unique_ptr<LentPipes> set_up_pipes_;
   bool are_pipes_free_ = false;  ///< on all ranks, as they said in the last all-gather; the same on all of them
   static constexpr unsigned turns_of_base = 256;
-  std::size_t piece_bytes_ = piece_bytes_from_environment();
   std::size_t non_temporal_bytes_ = non_temporal_bytes_from_environment();
   std::size_t fetch_bytes_ = fetch_bytes_from_environment();
   Distances distances_;
@@ -275,8 +274,8 @@ Pipes NodeTransport::open_pipes(Clock::time_point deadline) {
   const auto ranks = static_cast<std::size_t>(size());
   const std::size_t chunk_bytes = (std::size_t{4} << 20) / std::max<std::size_t>(ranks, 4) - sizeof(Chunk);
   // Ranks that share cores had better take much at each turn.
-  const bool takes_much = piece_bytes_ > 0 && neighbours_->share_cores();
-  const std::size_t piece_bytes = takes_much ? chunk_bytes : std::min(piece_bytes_, chunk_bytes);
+  const bool takes_much = neighbours_->piece_bytes() > 0 && neighbours_->share_cores();
+  const std::size_t piece_bytes = takes_much ? chunk_bytes : std::min(neighbours_->piece_bytes(), chunk_bytes);
   const std::size_t stride = pipe_bytes(chunk_bytes);
   const auto segments = segments_of_all(*this, *neighbours_, ranks * stride, deadline);
   Pipes pipes{std::vector<PipeMemory>(ranks),

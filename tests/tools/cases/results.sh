@@ -120,3 +120,14 @@ PLAN
   KPLAN_TWO_STEP_BYTES=0 expect 0 explain total.json --ranks 4 --set n=100000 &&
     grep -q '12 messages, 9600000 bytes' stdout || fail "unless that is turned off"
 }
+
+case_ranks_that_are_set_to_other_lengths_of_pieces_take_the_shortest() {
+  command -v mpirun >/dev/null || return 0
+  local other
+  for other in 4096 0; do
+    count=$((count + 1))
+    timeout 120 mpirun --oversubscribe -n 1 -x KPLAN_PIECE_BYTES=$other "$kplan" run "$examples/halo-3d.json" --set n=100 --verify : \
+      -n 2 "$kplan" run "$examples/halo-3d.json" --set n=100 --verify >stdout 2>stderr || fail "rank 0 with KPLAN_PIECE_BYTES=$other: exit code $?"
+    grep -qE "^verified: 3 ranks, 1 buffer, identical\$" stdout || fail "rank 0 with KPLAN_PIECE_BYTES=$other is not verified"
+  done
+}
