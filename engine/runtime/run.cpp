@@ -38,7 +38,9 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
     messages += s.outgoing.size();
     for (const IncomingMessage& m : s.incoming) {
       note_placement(m.placement.get());
-      if (m.has_hash) uniform_check_.leave_out(static_cast<int>(m.world_rank));
+      if (!m.has_hash) continue;
+      carry_hash_ = true;
+      uniform_check_.leave_out(static_cast<int>(m.world_rank));
     }
     for (const OutgoingMessage& m : s.outgoing) {
       note_placement(m.placement.get());
@@ -382,7 +384,7 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
   if (!planes_.empty() && (are_parameters_new_ || are_bindings_new_)) planes_.put(program_.bound, memory_);
   if (are_parameters_new_) {
     for (StatementProgram& s : program_.statements) s.set_varying(program_.bound.state.parameters);
-    hash_ = uniform_hash_.of(program_.bound);
+    if (carry_hash_) hash_ = uniform_hash_.of(program_.bound);
     are_parameters_new_ = false;
   }
   if (are_bindings_new_) look_at_bindings();

@@ -156,6 +156,7 @@ class Runner final : private FaultNotes {
   std::chrono::nanoseconds timeout_;
   std::shared_ptr<StartedRuns> started_runs_;
   UniformCheck uniform_check_;
+  bool carry_hash_ = false;        ///< some messages, with those that they answer
   UniformHash uniform_hash_;       ///< that messages carry
   std::uint64_t hash_ = 0;         ///< of this rank's values
   std::vector<int> differing_;     ///< neighbours whose messages had another hash in this run

@@ -35,14 +35,13 @@ bool shares_cores(MPI_Comm comm) {
 }
 
 /// Of how many bytes the messages to MPI are that a message of a channel falls into. Open MPI sends up to some 4000
-/// bytes through shared memory without asking the receiver, and those of longest_inlined without a request; a little
-/// more goes faster as several messages. Where one end is placed, or some of it goes ahead, that tells.
+/// bytes through shared memory without asking the receiver; a little more goes faster as several messages. Where one
+/// end is placed, or some of it goes ahead, that tells.
 std::size_t best_part(const ChannelSpec& spec, std::size_t ahead_bytes, bool has_placed_end) {
   constexpr std::size_t longest_unasked = 4000, longest_in_parts = 8192;
   const std::size_t bytes = spec.capacity_bytes;
   if (ahead_bytes > 0) return ahead_bytes;
   if (has_placed_end) return bytes;
-  if (bytes <= 2 * longest_inlined) return std::min(bytes, longest_inlined);
   return bytes <= longest_in_parts ? std::min(bytes, longest_unasked) : bytes;
 }
 
