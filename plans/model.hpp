@@ -19,10 +19,11 @@ struct Parameter {
   std::optional<ScalarValue> default_value;
 };
 
-/// The part of a buffer that is left where some of its dimensions have an index.
+/// The part of a buffer that is left where some of its dimensions have an index, or a slice of so many elements.
 struct Plane {
   int buffer = -1;
-  std::vector<ExprPtr> indices;  ///< by dimension, over parameters; null: the whole dimension
+  std::vector<ExprPtr> firsts;   ///< by dimension, over parameters; null: the whole dimension
+  std::vector<ExprPtr> lengths;  ///< over fixed parameters; null: one element
 };
 
 struct Buffer {
@@ -33,7 +34,6 @@ struct Buffer {
   std::vector<SourceText> shape_texts, stride_texts;
   bool is_uniform = false, is_varying = true;
   /// Of a buffer that no plan declares: what it is of another one, before it, which its shape and strides are those of.
-  /// It has one element in the dimensions with an index.
   std::optional<Plane> plane;
 };
 

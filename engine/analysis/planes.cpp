@@ -87,8 +87,12 @@ class Rewriting {
     std::optional<Plane> plane = plane_of(*e);
     if (!plane) return e;
     const auto out = std::make_shared<Expr>(*e);
-    for (std::size_t d = 0; d < plane->indices.size(); ++d) {
-      if (!plane->indices[d]) continue;
+    for (std::size_t d = 0; d < plane->firsts.size(); ++d) {
+      if (!plane->firsts[d]) continue;
+      if (plane->lengths[d]) {
+        out->subscripts[d].lo = out->subscripts[d].hi = nullptr;  // all there is
+        continue;
+      }
       const auto zero = std::make_shared<Expr>(*e->subscripts[d].lo);
       zero->kind = ExprKind::constant;
       zero->value = ScalarValue::integer(0);
@@ -96,36 +100,66 @@ class Rewriting {
       zero->operands.clear();
       out->subscripts[d].lo = zero;
     }
-    out->id = number_of(std::move(*plane), s);
+    out->id = number_of(std::move(*plane), *e, s);
     return out;
   }
 
   /// What the reference names by varying parameters; nothing where it does not.
   std::optional<Plane> plane_of(const Expr& e) const {
     const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(e.id)];
-    Plane out{e.id, std::vector<ExprPtr>(buffer.shape.size())};
+    const std::size_t dimensions = buffer.shape.size();
+    Plane out{e.id, std::vector<ExprPtr>(dimensions), std::vector<ExprPtr>(dimensions)};
     bool is_chosen = false;
     for (std::size_t d = 0; d < e.subscripts.size(); ++d) {
       const Subscript& sub = e.subscripts[d];
-      if (sub.is_slice || !contains(*sub.lo, [&](const Expr& x) { return is_varying_parameter(plan_, x); })) continue;
+      if (!sub.lo || !contains(*sub.lo, [&](const Expr& x) { return is_varying_parameter(plan_, x); })) continue;
       if (!is_of_uniform_parameters(plan_, *sub.lo) || !is_uniform_extent(plan_, *buffer.shape[d])) return std::nullopt;
-      out.indices[d] = sub.lo;
+      if (sub.is_slice && !(out.lengths[d] = length_of(sub))) return std::nullopt;
+      out.firsts[d] = sub.lo;
       is_chosen = true;
     }
     return is_chosen ? std::optional(std::move(out)) : std::nullopt;
   }
 
-  int number_of(Plane plane, const Statement& s) {
+  /// How many elements a slice has by its text, `x : x + n`, `x * n : x * n + n` or `x * n : (x + 1) * n`, where n is a
+  /// number or a fixed uniform parameter; null for others.
+  ExprPtr length_of(const Subscript& sub) const {
+    if (!sub.hi || sub.step) return nullptr;
+    const auto is_operation = [](const Expr& e, Operation operation) {
+      return e.kind == ExprKind::operation && e.operation == operation;
+    };
+    ExprPtr out;
+    if (is_operation(*sub.hi, Operation::add)) {
+      for (const int k : {0, 1})
+        if (are_same(sub.hi->operands[k], sub.lo)) out = sub.hi->operands[1 - k];
+    } else if (is_operation(*sub.hi, Operation::mul) && is_operation(*sub.lo, Operation::mul)) {
+      const std::vector<ExprPtr>&from = sub.lo->operands, &to = sub.hi->operands;
+      const auto is_one_more = [&](const Expr& next, const ExprPtr& x) {
+        return is_operation(next, Operation::add) && are_same(next.operands[0], x) &&
+               next.operands[1]->kind == ExprKind::constant && next.operands[1]->value.as_integer() == 1;
+      };
+      for (const int k : {0, 1})
+        if (is_one_more(*to[k], from[k]) && are_same(to[1 - k], from[1 - k])) out = from[1 - k];
+    }
+    const bool is_fixed = out && !is_varying_parameter(plan_, *out) && is_of_uniform_parameters(plan_, *out) &&
+                          (out->kind == ExprKind::parameter || out->kind == ExprKind::constant);
+    return is_fixed ? out : nullptr;
+  }
+
+  int number_of(Plane plane, const Expr& e, const Statement& s) {
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
       const std::optional<Plane>& known = plan_.buffers[b].plane;
-      if (known && known->buffer == plane.buffer && std::ranges::equal(known->indices, plane.indices, are_same))
+      if (known && known->buffer == plane.buffer && std::ranges::equal(known->firsts, plane.firsts, are_same) &&
+          std::ranges::equal(known->lengths, plane.lengths, are_same))
         return static_cast<int>(b);
     }
     Buffer out = plan_.buffers[static_cast<std::size_t>(plane.buffer)];
+    const auto text = [&](const ExprPtr& x) { return s.text.text.substr(x->span.begin, x->span.end - x->span.begin); };
     std::string subscripts;
-    for (const ExprPtr& index : plane.indices)
-      subscripts += (subscripts.empty() ? "" : ", ") +
-                    (index ? s.text.text.substr(index->span.begin, index->span.end - index->span.begin) : ":");
+    for (std::size_t d = 0; d < plane.firsts.size(); ++d) {
+      const Subscript* const sub = plane.firsts[d] ? &e.subscripts[d] : nullptr;
+      subscripts += (d > 0 ? ", " : "") + (!sub ? ":" : text(sub->lo) + (sub->is_slice ? ":" + text(sub->hi) : ""));
+    }
     out.name += "[" + subscripts + "]";
     out.plane = std::move(plane);
     plan_.buffers.push_back(std::move(out));
@@ -167,11 +201,12 @@ std::shared_ptr<const PlanModel> with_planes(std::shared_ptr<const PlanModel> pl
   const Layout& layout = bound.state.layouts[static_cast<std::size_t>(plane.buffer)];
   const EvaluationContext context{.state = &bound.state};
   std::int64_t out = 0;
-  for (std::size_t d = 0; d < plane.indices.size(); ++d) {
-    if (!plane.indices[d]) continue;
-    const std::int64_t index = evaluate_index(*plane.indices[d], context);
-    check_bounds(reference, d, {.first = index}, layout.shape[d]);
-    out += index * layout.strides[d];
+  for (std::size_t d = 0; d < plane.firsts.size(); ++d) {
+    if (!plane.firsts[d]) continue;
+    const std::int64_t first = evaluate_index(*plane.firsts[d], context);
+    const std::int64_t count = bound.state.layouts[static_cast<std::size_t>(reference.id)].shape[d];
+    check_bounds(reference, d, {.first = first, .count = count}, layout.shape[d]);
+    if (count > 0) out += first * layout.strides[d];
   }
   return out;
 } catch (const EvaluationFault& f) {

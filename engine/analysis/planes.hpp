@@ -1,7 +1,8 @@
 #pragma once
-// Statements in which varying parameters only say which plane of a buffer is meant, as k in `u[k, :, n - 1]@i`: what
-// moves, and between whom, is the same for every k; the plane lies elsewhere. So it is a buffer of its own, with a
-// fixed pattern, which a run finds where its parameters say.
+// Statements in which varying parameters only say which plane of a buffer is meant, as k in `u[k, :, n - 1]@i`, or where
+// a slice of a fixed length begins, as in `u[k * b : (k + 1) * b]@i`: what moves, and between whom, is the same for
+// every k; the plane lies elsewhere. So it is a buffer of its own, with a fixed pattern, which a run finds where its
+// parameters say.
 
 #include <memory>
 #include <vector>

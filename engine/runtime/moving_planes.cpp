@@ -12,12 +12,13 @@ MovingPlanes::MovingPlanes(const Program& program) {
     const Buffer& buffer = bound.model->buffers[static_cast<std::size_t>(reference.id)];
     const Layout& whole = bound.state.layouts[static_cast<std::size_t>(buffer.plane->buffer)];
     Moving& out = planes_.emplace_back(Moving{&statement, &reference, {}});
-    for (std::size_t d = 0; d < buffer.plane->indices.size(); ++d) {
-      const Expr* const index = buffer.plane->indices[d].get();
-      if (!index) continue;
-      if (index->kind != ExprKind::parameter) out.is_plain = false;
+    for (std::size_t d = 0; d < buffer.plane->firsts.size(); ++d) {
+      const Expr* const first = buffer.plane->firsts[d].get();
+      if (!first) continue;
+      const std::int64_t length = bound.state.layouts[static_cast<std::size_t>(reference.id)].shape[d];
+      if (first->kind != ExprKind::parameter || length == 0) out.is_plain = false;
       else
-        out.indices.push_back({static_cast<std::size_t>(index->id), whole.shape[d],
+        out.indices.push_back({static_cast<std::size_t>(first->id), whole.shape[d] - length,
                                whole.strides[d] * static_cast<std::int64_t>(buffer.type.size_bytes)});
     }
   };
@@ -36,7 +37,7 @@ MovingPlanes::MovingPlanes(const Program& program) {
   bool is_inside = plane.is_plain;
   for (const Moving::Index& i : plane.indices) {
     const std::int64_t index = bound.state.parameters[i.parameter].as_integer();
-    is_inside = is_inside && index >= 0 && index < i.extent;
+    is_inside = is_inside && index >= 0 && index <= i.last;
     if (is_inside) out += index * i.stride_bytes;
   }
   if (is_inside) [[likely]]

@@ -21,10 +21,10 @@ class MovingPlanes {
   struct Moving {
     const Statement* statement;
     const Expr* reference;
-    /// What is the value of a parameter.
+    /// What is the value of a parameter, from 0 to `last`.
     struct Index {
       std::size_t parameter;
-      std::int64_t extent, stride_bytes;
+      std::int64_t last, stride_bytes;
     };
     std::vector<Index> indices;
     bool is_plain = true;  ///< all its indices are

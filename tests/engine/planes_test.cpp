@@ -55,7 +55,17 @@ TEST_CASE("planes are what uniform varying parameters choose, and nothing else i
   CHECK(planes_of_statement("a[k, j]@1 <<= b[0, 0]@0") == "fixed a[k, j]");
   CHECK(planes_of_statement("a[k, 0:2]@1 <<= 2 * b[k, 2:4]@0") == "fixed a[k, :] b[k, :]");
   CHECK(planes_of_statement("a[0, i]@1 <<= k * b[0, i]@0 where i in range(6)") == "fixed");
+  CHECK(planes_of_statement("a[k : k + 2, 0]@1 <<= 2 * b[1, j : 3 + j]@0") == "fixed a[k:k + 2, :] b[:, j:3 + j]");
+  CHECK(planes_of_statement("a[k, j * n : j * n + n]@1 <<= b[k * n : (k + 1) * n, 2]@0") ==
+        "fixed a[k, j * n:j * n + n] b[k * n:(k + 1) * n, :]");
+  CHECK(planes_of_statement("a[n * (k + j) : n * (k + j + 1), 0]@1 <<= b[:, 2]@0") ==
+        "fixed a[n * (k + j):n * (k + j + 1), :]");
   // Where it is anything else that varies, the pattern is found anew.
+  CHECK(planes_of_statement("a[k : k + j, 0]@1 <<= b[k : k + j, 0]@0") == "varying");
+  CHECK(planes_of_statement("a[k : n, 0]@1 <<= b[k : n, 0]@0") == "varying");
+  CHECK(planes_of_statement("a[k : k + 4 : 2, 0]@1 <<= b[0:2, 0]@0") == "varying");
+  CHECK(planes_of_statement("a[k : k + p, 0]@1 <<= b[0:p, 0]@0") == "varying");
+  CHECK(planes_of_statement("a[0, k * n : (k + 2) * n]@1 <<= b[0, 0]@0") == "varying");
   CHECK(planes_of_statement("a[k, 0]@1 <<= b[0, 0]@0 where k < 2") == "varying");
   CHECK(planes_of_statement("a[k, 0:j]@1 <<= b[k, 0:j]@0") == "varying");
   CHECK(planes_of_statement("a[k + i, 0]@1 <<= b[i, 0]@0 where i in range(2)") == "varying");
@@ -203,6 +213,52 @@ TEST_CASE("places on two planes of one buffer are assigned twice where the plane
     e.set("k", 1);
     const std::string message = error_of([&] { e.run(); });
     claim(message.find("[KP-P060]") != std::string::npos || engine.rank() == 0, message);
+  });
+}
+
+TEST_CASE("slices of a fixed length that begin where parameters say") {
+  // A panel of columns, two at a time, to rows of the next rank: three of six columns, four of n rows.
+  const Plan plan =
+      plan_of(communicate("a[j : j + 2, k * 3 : (k + 1) * 3]@(i + 1) % size <<= b[0:2, k * 3 : k * 3 + 3]@i "
+                          "where i in world"));
+  for (const int ranks : {1, 2, 3})
+    on_ranks(ranks, [&](Engine& engine) {
+      Executable e = engine.compile(plan);
+      const int left = (engine.rank() + engine.size() - 1) % engine.size();
+      std::vector<std::int64_t> a(24), b = numbered(24, 100 * engine.rank());
+      e.bind("a", a);
+      e.bind("b", b);
+      for (const auto& [j, k] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+               {0, 0}, {2, 1}, {3, 0}, {1, 1}, {-1, 0}, {1, 2}, {0, -1}, {2, 0}}) {
+        std::ranges::fill(a, -1);
+        e.set("j", j);
+        e.set("k", k);
+        const std::string message = error_of([&] { e.run(); });
+        std::vector<std::int64_t> expected(24, -1);
+        if (j < 0 || j > 2 || k < 0 || k > 1) {
+          claim(message.find("[KP-P052]") != std::string::npos, "outside: " + message);
+        } else {
+          claim(message.empty(), message);
+          for (std::int64_t row = 0; row < 2; ++row)
+            for (std::int64_t x = 3 * k; x < 3 * k + 3; ++x)
+              expected[static_cast<std::size_t>(6 * (j + row) + x)] = 100 * left + 6 * row + x;
+        }
+        claim(a == expected, "from row " + std::to_string(j) + ", panel " + std::to_string(k));
+      }
+    });
+  on_ranks(2, [](Engine& engine) {
+    std::vector<std::int64_t> a(24), b(24);
+    const std::string message =
+        error_of([&] { engine.compile(plan_of(communicate("a[k : k + 5, 0]@1 <<= b[0, 0]@0"))); });
+    claim(message.find("`a[k:k + 5, :]` takes 5 elements along dimension 0 on rank ") != std::string::npos, message);
+    // None of them: wherever that is.
+    Executable e =
+        engine.compile(plan_of(communicate("a[k * n : (k + 1) * n, 0]@1 <<= b[j : j + n, 0]@0")), {{"n", 0}});
+    std::vector<std::int64_t> nothing;
+    e.bind("a", nothing);
+    e.bind("b", nothing);
+    e.set("k", 99);
+    e.run();
   });
 }
 

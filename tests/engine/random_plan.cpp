@@ -289,6 +289,8 @@ class Drawing : Dice {
     const int lo = between(0, extent - reach);
     if (chance(20) && step == 1 && extent > length)
       return fmt::format("{0} % {1} : {0} % {1} + {2}", name(), extent - length + 1, length);
+    if (chance(15) && step == 1)
+      return fmt::format("(upper + {0}) % {1} : (upper + {0}) % {1} + {2}", lo, extent - length + 1, length);
     if (length == extent && step == 1 && chance(50)) return ":";
     return step == 1 ? fmt::format("{} : {}", lo, lo + length) : fmt::format("{} : {} : {}", lo, lo + reach, step);
   }
