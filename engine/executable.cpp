@@ -20,7 +20,8 @@ bool is_read_in_runs(const Program& program, int buffer) {
   return std::ranges::any_of(program.schedule.statements, [&](const StatementSchedule& schedule) {
     const Statement& s = plan.statements[static_cast<std::size_t>(schedule.statement)];
     // Zero divisors are told with their environment.
-    return schedule.knowledge.is_varying || touched_by(plan, s).reads.contains(buffer) ||
+    return schedule.knowledge.is_varying ||
+           std::ranges::any_of(touched_by(plan, s).reads, [&](int b) { return plan.storage_of(b) == buffer; }) ||
            std::ranges::any_of(s.reductions, [&](const Reduction& r) {
              return contains(*with_bindings(r.value, s), divides_integers);
            });
@@ -97,8 +98,7 @@ void Executable::State::find_touched() {
     for (const auto* messages : {&s.receives, &s.local_receive})
       for (const Message& m : *messages)
         for (const MessagePart& part : m.parts)
-          written.insert(
-              plan().storage_of(statement.reductions[static_cast<std::size_t>(part.reduction)].place->id));
+          written.insert(plan().storage_of(statement.reductions[static_cast<std::size_t>(part.reduction)].place->id));
   }
   touched.insert(written.begin(), written.end());
 }

@@ -67,26 +67,26 @@ Touched touched_by(const PlanModel& plan, const Statement& s) {
   }
   for (const Reduction& r : s.reductions) {
     // A reduction other than assign reads its place too, but only as it writes it.
-    out.writes.insert(plan.storage_of(r.place->id));
+    out.writes.insert(r.place->id);
     pattern(r.sender);
     pattern(r.receiver);
     for (const Subscript& sub : r.place->subscripts)
       for (const auto* part : {&sub.lo, &sub.hi, &sub.step}) pattern(*part);
     const ExprPtr value = with_bindings(r.value, s);
     visit(*value, [&](const Expr& e) {
-      if (e.kind == ExprKind::element) out.reads.insert(plan.storage_of(e.id));
+      if (e.kind == ExprKind::element) out.reads.insert(e.id);
     });
   }
   return out;
 }
 
-/// Those that are written, and read or written by something else too.
-std::set<int> contested_buffers(const std::vector<StatementDraft>& drafts) {
+/// Those in whose memory something is written, and read or written by something else too.
+std::set<int> contested_buffers(const PlanModel& plan, const std::vector<StatementDraft>& drafts) {
   std::set<int> reads, writes, out;
   for (const StatementDraft& draft : drafts) {
-    reads.insert(draft.touched.reads.begin(), draft.touched.reads.end());
+    for (const int b : draft.touched.reads) reads.insert(plan.storage_of(b));
     for (const int b : draft.touched.writes)
-      if (!writes.insert(b).second) out.insert(b);
+      if (!writes.insert(plan.storage_of(b)).second) out.insert(plan.storage_of(b));
   }
   std::ranges::set_intersection(reads, writes, std::inserter(out, out.end()));
   return out;
@@ -207,7 +207,7 @@ Schedule finish_schedule(const BoundPlan& bound, std::vector<StatementDraft> dra
             std::ranges::find(*drafts[number].bound.members, from) - drafts[number].bound.members->begin();
       told[number].push_back(std::move(next.notice));
     }
-  const std::set<int> contested = contested_buffers(drafts);
+  const std::set<int> contested = contested_buffers(plan, drafts);
   Footprint phase;
   out.statements.reserve(drafts.size());  // footprints point into them
   for (std::size_t k = 0; k < drafts.size(); ++k) {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "engine/analysis/planes.hpp"
-
 namespace kplan {
 namespace {
 
@@ -87,22 +85,21 @@ void ElementSet::insert(std::int64_t first, std::int64_t count) {
 Footprint::Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const Touched& touched,
                      const std::set<int>& contested) {
   const Statement& s = bound.model->statements[static_cast<std::size_t>(schedule.statement)];
-  std::set<int> of_planes;  // which are anywhere in them
-  for (const Expr* plane : planes_of(*bound.model, s)) of_planes.insert(bound.model->storage_of(plane->id));
+  const auto key = [&](int buffer) { return std::pair(bound.model->storage_of(buffer), buffer); };
   const auto begin = [&](Elements& to, const std::set<int>& buffers) {
     for (const int b : buffers) {
       const auto n = static_cast<std::size_t>(b);
-      const bool is_told_apart = !schedule.knowledge.is_varying && contested.contains(b) && !of_planes.contains(b);
-      to.emplace(b, is_told_apart ? std::make_unique<ElementSet>(bound.state.layouts[n].extent,
-                                                                 bound.model->buffers[n].type.size_bytes)
-                                  : nullptr);
+      const bool is_told_apart = !schedule.knowledge.is_varying && contested.contains(bound.model->storage_of(b));
+      to.emplace(key(b), is_told_apart ? std::make_unique<ElementSet>(bound.state.layouts[n].extent,
+                                                                      bound.model->buffers[n].type.size_bytes)
+                                       : nullptr);
     }
   };
   begin(reads_, touched.reads);
   begin(writes_, touched.writes);
   if (schedule.knowledge.is_varying || schedule.size == 0) return;
   const auto add = [&](Elements& to, int buffer, const Piece& piece, const Track& track) {
-    if (ElementSet* const set = to.at(bound.model->storage_of(buffer)).get()) set->insert(piece, track);
+    if (ElementSet* const set = to.at(key(buffer)).get()) set->insert(piece, track);
   };
   for (const auto* messages : {&schedule.sends, &schedule.local_send})
     for (const Message& m : *messages)
@@ -119,10 +116,12 @@ Footprint::Footprint(const BoundPlan& bound, const StatementSchedule& schedule, 
 }
 
 bool Footprint::meet(Elements& a, Elements& b) {
-  return std::ranges::any_of(a, [&](const auto& entry) {
-    const auto found = b.find(entry.first);
-    return found != b.end() && (!entry.second || !found->second || entry.second->meets(*found->second));
-  });
+  const auto meets = [](const Elements::value_type& x, const Elements::value_type& y) {
+    if (x.first != y.first) return x.first.first == y.first.first;  // planes of one buffer may be the same
+    return !x.second || !y.second || x.second->meets(*y.second);
+  };
+  return std::ranges::any_of(
+      a, [&](const auto& x) { return std::ranges::any_of(b, [&](const auto& y) { return meets(x, y); }); });
 }
 
 void Footprint::add(Elements& to, Elements& from) {

@@ -3,6 +3,7 @@
 // for one that overwrites what it sends because both ends lie in one array.
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "engine/schedule/schedule.hpp"
@@ -43,7 +44,7 @@ class ElementSet {
 class Footprint {
  public:
   Footprint() = default;
-  /// The elements of the `contested` buffers, and the rest by buffer, as those of planes; all is by buffer where the
+  /// The elements of the `contested` buffers and of their planes, and the rest by buffer; all is by buffer where the
   /// pattern varies. The
   /// schedule's messages must stay where they are.
   Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const Touched& touched,
@@ -55,8 +56,8 @@ class Footprint {
   void add(Footprint& other);
 
  private:
-  /// By buffer; null: perhaps all of its elements.
-  using Elements = std::map<int, std::unique_ptr<ElementSet>>;
+  /// By the buffer in whose memory they are and the buffer; null: perhaps all of its elements.
+  using Elements = std::map<std::pair<int, int>, std::unique_ptr<ElementSet>>;
   static bool meet(Elements& a, Elements& b);
   static void add(Elements& to, Elements& from);
 

@@ -72,7 +72,7 @@ struct Schedule {
   bool has_common_phases = false;  ///< all ranks have the same, as they have found out together
 };
 
-/// What a statement reads (varying names of its pattern included) and writes, by buffer.
+/// What a statement reads (varying names of its pattern included) and writes, by buffer, planes as such.
 struct Touched {
   std::set<int> reads, writes;
 };

@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 
 #include "engine/analysis/knowledge.hpp"
+#include "engine/bind.hpp"
+#include "engine/schedule/schedule.hpp"
 #include "tests/engine/on_ranks.hpp"
 
 using namespace kplan;
@@ -76,6 +78,25 @@ TEST_CASE("planes are what uniform varying parameters choose, and nothing else i
   CHECK(planes_of_statement("a[0, 0]@1 <<= b[three[k], 0]@0") == "varying");
   // Ranks could not tell alike whether such a plane lies inside.
   CHECK(planes_of_statement("rows[k, 0]@1 <<= b[0, 0]@0") == "varying");
+}
+
+TEST_CASE("statements on one plane run together where they touch other elements of it; other planes may be the same") {
+  const auto phases = [](const std::string& first, const std::string& second) {
+    const Plan plan = plan_of(communicate(first) + ", " + communicate(second));
+    const BoundPlan bound = bind_values({std::shared_ptr<const void>(), &plan.model()}, {}, 0, 2).bound;
+    const Schedule schedule = build_schedule(bound);
+    return std::pair(schedule.phases.size(), schedule.statements[1].reads_what_it_writes);
+  };
+  const std::string first = "a[k, 0]@(i + 1) % size <<= a[k, 1]@i where i in world";
+  const auto second = [](const std::string& place, const std::string& value) {
+    return place + "@(i + 1) % size <<= " + value + "@i where i in world";
+  };
+  CHECK(phases(first, second("a[k, 2]", "a[k, 3]")) == std::pair(std::size_t{1}, false));
+  CHECK(phases(first, second("a[k, 2]", "a[k, 0]")) == std::pair(std::size_t{2}, false));
+  CHECK(phases(first, second("a[j, 2]", "a[k, 3]")) == std::pair(std::size_t{2}, true));
+  CHECK(phases(first, second("a[k, 2]", "a[0, 3]")) == std::pair(std::size_t{2}, true));
+  CHECK(phases(first, second("b[j, 2]", "b[j, 3]")) == std::pair(std::size_t{1}, false));
+  CHECK(phases(first, second("b[j, 2]", "a[j, 3]")) == std::pair(std::size_t{2}, false));
 }
 
 TEST_CASE("two time levels of one array, each run from one to the other") {
