@@ -22,7 +22,9 @@ Json track_json(const Piece& piece, const Track& track) {
   return out;
 }
 
-Json part_json(const MessagePart& part, const Statement& s, const ValueForm& value, bool is_send) {
+Json part_json(const MessagePart& part, const PlanModel& plan, const Statement& s, const ValueForm& value,
+               bool is_send) {
+  const auto buffer = [&](const Expr& e) { return plan.buffers[static_cast<std::size_t>(e.id)].name; };
   const Reduction& r = s.reductions[static_cast<std::size_t>(part.reduction)];
   Json out{{"reduction", part.reduction}};
   if (!is_send) out["operator"] = part.is_assign ? "assign" : r.operator_name;
@@ -32,19 +34,21 @@ Json part_json(const MessagePart& part, const Statement& s, const ValueForm& val
   if (is_send) {
     for (std::size_t k = 0; k < value.elements.size(); ++k)
       out["from"].push_back(
-          {{"buffer", value.elements[k]->name}, {"at", track_json(part.piece, part.piece.tracks[k])}});
+          {{"buffer", buffer(*value.elements[k])}, {"at", track_json(part.piece, part.piece.tracks[k])}});
     out["message"] = track_json(part.piece, part.piece.tracks[message]);
   } else {
     out["message"] = track_json(part.piece, part.piece.tracks[message]);
-    out["to"] = {{"buffer", r.place->name}, {"at", track_json(part.piece, part.piece.tracks[0])}};
+    out["to"] = {{"buffer", buffer(*r.place)}, {"at", track_json(part.piece, part.piece.tracks[0])}};
   }
   return out;
 }
 
-Json message_json(const Message& m, const Statement& s, const StatementSchedule& schedule, bool is_send) {
+Json message_json(const Message& m, const PlanModel& plan, const StatementSchedule& schedule, bool is_send) {
+  const Statement& s = plan.statements[static_cast<std::size_t>(schedule.statement)];
   Json out{{"peer", m.peer}, {"elements", m.element_count}, {"bytes", m.payload_bytes}};
   for (const MessagePart& part : m.parts)
-    out["parts"].push_back(part_json(part, s, schedule.values[static_cast<std::size_t>(part.reduction)], is_send));
+    out["parts"].push_back(
+        part_json(part, plan, s, schedule.values[static_cast<std::size_t>(part.reduction)], is_send));
   return out;
 }
 
@@ -63,7 +67,7 @@ std::string to_json(const Schedule& schedule, const PlanModel& plan) {
     item["apply"] = s.is_in_sender_order ? "in sender order" : "as messages arrive";
     const auto list = [&](const char* key, const std::vector<Message>& messages, bool is_send) {
       item[key] = Json::array();
-      for (const Message& m : messages) item[key].push_back(message_json(m, statement, s, is_send));
+      for (const Message& m : messages) item[key].push_back(message_json(m, plan, s, is_send));
     };
     list("sends", s.sends, true);
     list("receives", s.receives, false);

@@ -75,6 +75,8 @@ case_explain_says_when_a_pattern_is_found_and_by_whom() {
   expect 0 explain "$examples/private-stride.json" --ranks 4 --json && holds "d['statements'][0]['knowledge'] == 'sender' and d['statements'][0]['found_at'] == 'compile' and d['statements'][0]['form'] == 'direct' and d['statements'][0]['messages'] == 12"
   expect 0 explain "$examples/ghost-gather.json" --ranks 4 && says "receiver: the" && says "found once, when the plan is compiled, receivers tell senders by dynamic exchange"
   expect 0 explain "$examples/moving-particles.json" --ranks 4 --json && holds "d['statements'][0]['found_at'] == 'run' and d['statements'][0]['form'] == 'dynamic'"
+  expect 0 explain "$examples/time-levels.json" --ranks 4 && says "every run looks where these are: \`u[t % 2, :]\`"
+  expect 0 show "$examples/time-levels.json" --stage schedule --ranks 4 && says '"buffer": "u[t % 2, :]"'
   expect 0 explain "$examples/window.json" --ranks 4 && says "at every run" && says "which is varying"
 }
 

@@ -158,3 +158,14 @@ case_under_mpirun_one_rank_speaks_for_all() {
 case_a_time_out_that_is_no_number() {
   KPLAN_TIMEOUT=soon refuse KP-E001 run "$examples/reduce.json"
 }
+
+case_planes_that_lie_outside_are_found_without_a_run() {
+  cat >plane.json <<'PLAN'
+{"kplan": 1, "name": "plane", "parameters": {"k": {"type": "i64", "time": "varying", "default": 0}},
+ "buffers": {"a": {"type": "f64", "shape": [4, 3]}, "b": {"type": "f64", "shape": [3]}},
+ "statements": [{"communicate": "a[k, :]@1 <<= b[:]@0"}]}
+PLAN
+  expect 0 check plane.json --ranks 2 --set k=3
+  refuse KP-P052 check plane.json --ranks 2 --set k=4
+  refuse KP-P052 run plane.json --ranks 2 --set k=-1
+}
