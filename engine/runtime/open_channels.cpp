@@ -101,7 +101,7 @@ void prepare_for_parts(const transport::Transport& transport, IncomingMessage& m
 /// Puts hashes of uniform values behind short messages of the first phase to ring neighbours that send such ones, too:
 /// one each way. Both ends know the messages between them, and come to the same.
 void add_hashes(Program& program, const transport::Transport& transport) {
-  constexpr std::size_t longest = 4096 - hash_bytes;  // so that they remain short
+  constexpr std::size_t longest = 4096;
   const Schedule& schedule = program.schedule;
   const auto varies = [](const StatementSchedule& s) { return s.knowledge.is_varying; };
   if (uniform_varying_parameters(*program.bound.model).empty() || !schedule.has_common_phases ||
@@ -113,9 +113,10 @@ void add_hashes(Program& program, const transport::Transport& transport) {
       const auto n = static_cast<std::size_t>(number);
       if (schedule.statements[n].collective.is_native) continue;
       for (auto& m : program.statements[n].*messages) {
-        const bool may_be =
-            m.world_rank == peer && m.bytes <= longest && !is_long(transport, m) && !is_long_if_alike(transport, m);
-        if (!out && may_be) out = &m;
+        if (out || m.world_rank != peer) continue;
+        m.bytes += hash_bytes;  // it must be short with them
+        if (m.bytes <= longest && !is_long(transport, m) && !is_long_if_alike(transport, m)) out = &m;
+        m.bytes -= hash_bytes;
       }
     }
     return out;

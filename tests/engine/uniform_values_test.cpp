@@ -3,6 +3,7 @@
 
 #include "tests/engine/on_ranks.hpp"
 #include "tests/engine/wrapped_transport.hpp"
+#include "tests/variable.hpp"
 
 using namespace kplan;
 using kplan::tests::claim;
@@ -179,6 +180,24 @@ TEST_CASE("neighbours whose messages carry a hash of their values both ways send
   CHECK(letters(3, around) == Counts{7, 7, 7});
   CHECK(letters(3, some) == Counts{7, 7, 7});
   CHECK(letters(2, longer) == Counts{7, 7});
+}
+
+TEST_CASE("messages that a hash would make long enough for pieces are compared by letters") {
+  const Plan plan = Plan::parse(R"({"kplan": 1, "name": "p",
+    "parameters": {"f": {"type": "f32", "time": "varying", "default": 1}, "n": "i64"},
+    "buffers": {"all": {"type": "f32", "shape": ["size", "n"]}, "mine": {"type": "f32", "shape": ["n"]}},
+    "statements": [{"communicate": "all[i, :]@j <<= f * mine[:]@i where i in world, j in world"}]})");
+  const tests::Variable bytes("KPLAN_PIECE_BYTES", "4096");  // 2048 go in pieces where they go to two others alike
+  for (const std::int64_t n : {510, 511, 512})
+    on_ranks(3, [&](Engine& engine) {
+      Executable e = engine.compile(plan, {{"n", n}});
+      std::vector<float> all(static_cast<std::size_t>(3 * n)), mine(static_cast<std::size_t>(n), 1);
+      e.bind("all", all);
+      e.bind("mine", mine);
+      e.set("f", engine.rank() == 1 ? 2.0F : 3.0F);
+      const std::string message = error_of([&] { e.run(); });
+      claim(message.find("uniform parameter `f` was set to ") != std::string::npos, std::to_string(n) + ": " + message);
+    });
 }
 
 TEST_CASE("what lies between the elements of a uniform buffer is not compared") {
