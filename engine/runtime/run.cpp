@@ -434,11 +434,14 @@ void Runner::wait() {
   return true;
 }
 
-/// Whether what was begun of it has ended.
+/// Whether what was begun of it has ended, or has found a difference while nobody else waits for this rank's values.
 [[gnu::hot]] bool Runner::end_comparison() {
-  return wait_until(
-      0, [&] { return (is_broken_ = finds_difference()) || !uniform_check_.is_comparing(); },
-      [&] { return taking_part(uniform_check_.waits_for()); });
+  const auto is_over = [&] {
+    if (finds_difference()) [[unlikely]]
+      are_values_different_ = true;
+    return !uniform_check_.is_comparing() || (are_values_different_ && differing_.empty());
+  };
+  return wait_until(0, is_over, [&] { return taking_part(uniform_check_.waits_for()); });
 }
 
 /// Whether the run has ended, which is always so unless it is only tested.
@@ -453,12 +456,13 @@ void Runner::wait() {
     for (const auto& varying : varying_)
       if (varying && !varying->differing().empty()) uniform_check_.begin(program_.bound, varying->differing());
   if (!end_comparison()) return false;
-  if (!differing_.empty() && !is_broken_) [[unlikely]] {
+  if (!differing_.empty()) [[unlikely]] {  // they wait for this rank's values, whatever it has found before
     std::ranges::sort(differing_);
     uniform_check_.begin(program_.bound, differing_);
     differing_.clear();
     if (!end_comparison()) return false;
   }
+  is_broken_ = are_values_different_;
   if (can_lend_to_fetch_) [[unlikely]]
     fetch_trial_.end(Clock::now());
   if (can_place_) [[unlikely]]

@@ -160,6 +160,7 @@ class Runner final : private FaultNotes {
   UniformHash uniform_hash_;       ///< that messages carry
   std::uint64_t hash_ = 0;         ///< of this rank's values
   std::vector<int> differing_;     ///< neighbours whose messages had another hash in this run
+  bool are_values_different_ = false;
   bool can_settle_ = false;        ///< some statement's patterns
   bool carries_hashes_ = false;    ///< letters of a varying statement do, in every run
   std::span<const int> compared_;  ///< ranks with which the next varying statement compares uniform values

@@ -72,10 +72,8 @@ void UniformCheck::begin(const BoundPlan& bound, std::span<const int> neighbours
 }
 
 [[gnu::hot]] std::exception_ptr UniformCheck::look() {
-  const bool has_come = exchange_->is_complete();
-  std::exception_ptr out = compared();
-  is_comparing_ = !has_come && !out;
-  return out;
+  is_comparing_ = !exchange_->is_complete();
+  return compared();
 }
 
 [[gnu::hot]] std::exception_ptr UniformCheck::compared() const {

@@ -49,9 +49,9 @@ class UniformCheck {
   }
   /// Begins the comparison with some of the neighbours, who compare with this rank.
   void begin(const BoundPlan& bound, std::span<const int> neighbours);
-  /// Whether it is under way.
+  /// Whether it is under way: not all neighbours' values have come.
   bool is_comparing() const { return is_comparing_; }
-  /// What it has found so far: KP-A002 or null. It has ended then, or when all neighbours' values have come.
+  /// What it has found so far: KP-A002 or null.
   std::exception_ptr look();
   std::vector<int> waits_for() const { return exchange_->waits_for(); }
 

@@ -72,10 +72,12 @@ TEST_CASE("first values of uniform varying parameters are compared when a plan i
 
 TEST_CASE("ranks compare uniform values whether or not their varying statements have letters for each other") {
   // Messages around the ring, away from it, none at all; a push and a pull whose rows are found anew. With fixed
-  // patterns: values that messages carry both ways, with longer ones, in a later phase too, and one way only.
+  // patterns: values that messages carry both ways, between some ranks, with longer ones, in a later phase too, and one
+  // way only.
   const std::string statements[] = {
       "a[0:n]@(rank + 1) % size <<= b[0:n]@rank",
       "a[n]@(rank + 1) % size <<= b[0]@rank, b[n]@(rank + size - 1) % size <<= b[1]@rank",
+      "a[n]@0 <<= b[n]@1, b[n]@1 <<= a[n]@0, c[n]@size - 1 <<= n * c[0]@1",
       "c[:]@(rank + 1) % size <<= n * c[:]@rank, a[0]@(rank + size - 1) % size <<= n@rank",
       "a[0]@(rank + 1) % size <<= n@rank\"}, {\"communicate\": \"b[0]@rank <<= a[0] * n@rank",
       "c[:]@0 <<= n * c[:]@1",
