@@ -19,7 +19,8 @@ std::string knowledge_text(const PlanModel& plan) {
 }
 
 std::string schedule_text(const Contents& contents, std::int64_t rank, std::int64_t size) {
-  return to_json(DryRun(contents, size).visit(rank).schedule, *model_as_run(contents.plan())) + "\n";
+  const DryRun::Visit visit = DryRun(contents, size).visit(rank);
+  return to_json(visit.schedule, *visit.bound.model) + "\n";
 }
 
 std::string stage_text(const Contents& contents, const Options& options) {

@@ -86,6 +86,20 @@ case_graph_has_an_edge_for_each_message() {
   command -v dot >/dev/null && { dot -Tsvg stdout >/dev/null 2>&1 || fail "dot does not read the graph"; }
 }
 
+case_schedules_name_what_each_part_of_a_message_is_of() {
+  # The fields travel together, and a part of a message behind them is another reduction's.
+  cat >s.json <<'EOT'
+{"kplan": 1, "name": "s", "types": {"pair": {"fields": [{"name": "x", "type": "f64"}, {"name": "y", "type": "f64"}]}},
+ "parameters": {"k": {"type": "i64", "time": "varying", "default": 1}},
+ "buffers": {"p": {"type": "pair", "shape": [4]}, "q": {"type": "pair", "shape": [4]}, "a": {"type": "f64", "shape": [4]}, "b": {"type": "f64", "shape": [4]}},
+ "statements": [{"communicate": "p[i].x@1 <<= q[i].x@0, p[i].y@1 <<= q[i].y@0, a[k]@1 << sum << b[i]@0 where i in range(4)"}]}
+EOT
+  expect 0 show s.json --stage schedule --ranks 2 --rank 1 &&
+    holds "[(p['operator'], p['to']['buffer']) for p in d['statements'][0]['receives'][0]['parts']] == [('assign', 'p'), ('sum', 'a[k]')]"
+  expect 0 show s.json --stage schedule --ranks 2 --rank 0 &&
+    holds "[p['from'][0]['buffer'] for p in d['statements'][0]['sends'][0]['parts']] == ['q', 'b']"
+}
+
 case_the_code_of_where_lists_is_shown() {
   expect 0 show "$examples/moving-particles.json" --stage kernel && says "move: rows to send" &&
     says "rows0[n0++] = {v8, v11, s0, v5};" && says "array1: word 1 of the rows"
