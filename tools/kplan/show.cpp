@@ -19,7 +19,8 @@ std::string knowledge_text(const PlanModel& plan) {
 }
 
 std::string schedule_text(const Contents& contents, std::int64_t rank, std::int64_t size) {
-  const DryRun::Visit visit = DryRun(contents, size).visit(rank);
+  DryRun dry(contents, size);
+  const DryRun::Visit visit = dry.visit(rank);
   return to_json(visit.schedule, *visit.bound.model) + "\n";
 }
 
