@@ -1,6 +1,7 @@
 #include "engine/runtime/moving_planes.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "engine/analysis/planes.hpp"
 
@@ -53,6 +54,26 @@ MovingPlanes::MovingPlanes(const Program& program) {
     const BoundMemory& whole = memory[static_cast<std::size_t>(bound.model->buffers[b].plane->buffer)];
     if (whole.base) memory[b] = {whole.base + offset, whole.bytes - offset, whole.is_seldom_written};
   }
+}
+
+std::vector<std::vector<std::byte>> MovingPlanes::put_aside(const Program& program,
+                                                            std::vector<BoundMemory>& memory) const {
+  const PlanModel& plan = *program.bound.model;
+  std::set<int> buffers;
+  for (const Moving& plane : planes_) buffers.insert(plane.reference->id);
+  for (const Statement& s : plan.statements)
+    for (const Reduction& r : s.reductions) buffers.insert(r.place->id);
+  std::vector<std::vector<std::byte>> out;
+  for (const int number : buffers) {
+    const auto b = static_cast<std::size_t>(number);
+    const Buffer& buffer = plan.buffers[b];
+    const std::size_t bytes = static_cast<std::size_t>(program.bound.state.layouts[b].extent) * buffer.type.size_bytes;
+    if (bytes == 0 || (!buffer.plane && !memory[b].base)) continue;
+    std::vector<std::byte>& aside = out.emplace_back(bytes);
+    if (!buffer.plane) std::copy_n(memory[b].base, bytes, aside.begin());
+    memory[b] = {aside.data(), bytes};
+  }
+  return out;
 }
 
 }  // namespace kplan

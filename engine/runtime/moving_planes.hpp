@@ -16,6 +16,9 @@ class MovingPlanes {
   /// Puts them where the parameters of now say, in the memory of their buffers. Throws PlanError, on all ranks alike,
   /// where one is outside its buffer.
   void put(const BoundPlan& bound, std::vector<BoundMemory>& memory) const;
+  /// Puts them, and copies of all else that is written, in memory that it returns: for a run that is to leave nothing
+  /// behind. Cost: that of the copies.
+  std::vector<std::vector<std::byte>> put_aside(const Program& program, std::vector<BoundMemory>& memory) const;
 
  private:
   struct Moving {

@@ -373,6 +373,28 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
       });
 }
 
+/// What is wrong with them: then the run goes on and leaves nothing behind. Others may have values with which nothing
+/// is wrong: they are told so, and do not wait.
+std::exception_ptr Runner::put_planes() {
+  try {
+    planes_.put(program_.bound, memory_);
+    return nullptr;
+  } catch (const PlanError&) {
+    bound_memory_ = memory_;
+    aside_ = planes_.put_aside(program_, memory_);
+    are_bindings_new_ = true;
+    return std::current_exception();
+  }
+}
+
+/// After such a run.
+void Runner::take_memory_back() {
+  if (bound_memory_.empty()) [[likely]]
+    return;
+  memory_ = std::exchange(bound_memory_, {});
+  are_parameters_new_ = are_bindings_new_ = true;
+}
+
 [[gnu::hot]] void Runner::start(bool may_wait) {
   if (is_broken_)
     throw TransportError(
@@ -381,7 +403,8 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
   if (is_started_)
     throw PlanError("KP-R010",
                     fmt::format("plan {}: started twice; wait() ends the run before", program_.schedule.plan));
-  if (!planes_.empty() && (are_parameters_new_ || are_bindings_new_)) planes_.put(program_.bound, memory_);
+  std::exception_ptr outside;
+  if (!planes_.empty() && (are_parameters_new_ || are_bindings_new_)) outside = put_planes();
   if (are_parameters_new_) {
     for (StatementProgram& s : program_.statements) s.set_varying(program_.bound.state.parameters);
     if (carry_hash_) hash_ = uniform_hash_.of(program_.bound);
@@ -392,7 +415,7 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
     places_ = place_trial_.begin(run_, Clock::now());
     if (places_ && !are_places_told_) tell_places();
   }
-  failure_ = nullptr;
+  failure_ = outside;
   is_tested_ = false;
   for (const std::size_t b : varying_buffers_) program_.bound.state.contents[b] = memory_[b].base;
   may_wait_ = may_wait;
@@ -468,6 +491,7 @@ void Runner::wait() {
   if (can_place_) [[unlikely]]
     place_trial_.end(Clock::now());
   is_started_ = false;
+  take_memory_back();
   ++run_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   return true;

@@ -82,6 +82,8 @@ class Runner final : private FaultNotes {
     std::string text;
   };
   void start(bool may_wait);
+  std::exception_ptr put_planes();
+  void take_memory_back();
   void go_on();
   bool finish_run();
   bool finish_phases();
@@ -167,6 +169,8 @@ class Runner final : private FaultNotes {
   std::vector<BoundMemory> memory_;
   std::vector<std::size_t> varying_buffers_;
   MovingPlanes planes_;
+  std::vector<BoundMemory> bound_memory_;      ///< while a run works on what is put `aside_`; else empty
+  std::vector<std::vector<std::byte>> aside_;  ///< in the last run that did
   /// A message that is being sent in pieces.
   struct UnderWay {
     int statement;

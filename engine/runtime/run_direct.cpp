@@ -162,6 +162,7 @@ void Runner::break_off() {
     transport_->pause(idle);
   }
   lent_.clear();
+  take_memory_back();
 }
 
 /// Where a run has thrown: breaks it off, unless it had ended. For handlers of exceptions.

@@ -156,6 +156,33 @@ TEST_CASE("an index outside is an error on all ranks before anything is sent, an
     });
 }
 
+TEST_CASE("an index outside on one rank alone is a value that differs, and nobody waits") {
+  const std::string around = "a[k, 0]@(rank + 1) % size <<= b[k, 0]@rank";
+  for (const std::string& statements :
+       {communicate(around), communicate(around + ", a[k, 1]@(rank + size - 1) % size <<= b[k, 1]@rank"),
+        communicate(around) + ", " + communicate("b[j, :]@(rank + 1) % size <<= a[j, :]@rank"),
+        communicate(around) + ", " + communicate("b[0:j, 2]@(rank + size - 1) % size <<= a[0:j, 1]@rank")})
+    for (const int ranks : {2, 3, 5})
+      for (const std::int64_t wrong : {17, -1, 2})
+        on_ranks(ranks, [&](Engine& engine) {
+          Executable e = engine.compile(plan_of(statements));
+          std::vector<std::int64_t> a(24), b = numbered(24, 100);
+          e.bind("a", a);
+          e.bind("b", b);
+          e.set("k", 3);
+          e.set("j", 3);
+          e.run();
+          e.set("k", engine.rank() == 1 ? wrong : 1);
+          const std::string message = error_of([&] {
+            e.start();
+            e.wait();
+          });
+          // Rank 1 and its neighbours; others may find that these have ended.
+          claim(engine.rank() > 2 || message.find("uniform parameter `k` was set to ") != std::string::npos,
+                statements + ": " + message);
+        });
+}
+
 TEST_CASE("an index without a value, and one outside where nobody moves anything") {
   on_ranks(3, [](Engine& engine) {
     std::vector<std::int64_t> a(24), b = numbered(24, 100);
