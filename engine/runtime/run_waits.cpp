@@ -11,6 +11,12 @@ namespace kplan {
 
 using transport::Clock;
 
+namespace {
+
+std::size_t bytes_of_values(const auto& message) { return message.bytes - (message.has_hash ? hash_bytes : 0); }
+
+}  // namespace
+
 /// Goes on looking, unless the run is only tested. The time is counted from when nothing has come for some rounds.
 [[gnu::hot]] bool Runner::wait_long(int statement, const Ready& ready, const Waiting& waiting) {
   if (is_tested_) [[unlikely]] {
@@ -94,11 +100,11 @@ std::vector<Runner::Wait> Runner::taking_part(const std::vector<int>& ranks) {
 }
 
 Runner::Wait Runner::coming(const IncomingMessage& m) {
-  return {static_cast<int>(m.world_rank), fmt::format("{} bytes from rank {}", m.bytes, m.world_rank)};
+  return {static_cast<int>(m.world_rank), fmt::format("{} bytes from rank {}", bytes_of_values(m), m.world_rank)};
 }
 
 Runner::Wait Runner::taking(const OutgoingMessage& m) {
-  return {static_cast<int>(m.world_rank), fmt::format("rank {} to take {} bytes", m.world_rank, m.bytes)};
+  return {static_cast<int>(m.world_rank), fmt::format("rank {} to take {} bytes", m.world_rank, bytes_of_values(m))};
 }
 
 }  // namespace kplan

@@ -123,7 +123,7 @@ TEST_CASE("two time levels of one array, each run from one to the other") {
     });
 }
 
-TEST_CASE("an index outside is an error on all ranks before anything is sent, and no more than that") {
+TEST_CASE("an index outside is an error on all ranks that leaves nothing behind, and no more than that") {
   // Rank 2 and those behind it have no part in the messages.
   const Plan plan = plan_of(communicate("a[k, i]@1 <<= b[j, i]@0 where i in range(6)"));
   for (const int ranks : {2, 3, 5})
