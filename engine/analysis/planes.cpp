@@ -40,7 +40,7 @@ bool is_uniform_extent(const PlanModel& plan, const Expr& e) {
   });
 }
 
-/// The calls of f(element) on an expression's references that do not stand in subscripts of others.
+/// Calls f(element) for an expression's references that do not stand in subscripts of others.
 template <class F>
 void each_reference(const Expr& e, const F& f) {
   if (e.kind == ExprKind::element) return f(e);
@@ -52,21 +52,17 @@ class Rewriting {
   /// `plan`: the copy to be changed.
   explicit Rewriting(PlanModel& plan) : plan_(plan) {}
 
-  /// Whether the statement has a fixed pattern now. Else it is as before, as is the plan.
-  bool rewrite(Statement& s) {
+  /// Gives the statement planes where its pattern is fixed then.
+  void rewrite(Statement& s) {
     Statement out = s;
     const std::size_t buffers = plan_.buffers.size();
     for (Reduction& r : out.reductions) {
       r.place = on_planes(r.place, s);
       r.value = on_planes(r.value, s);
     }
-    if (plan_.buffers.size() == buffers && planes_of(plan_, out).empty()) return false;
-    if (infer_knowledge(plan_, out).is_varying || !has_plain_places(out)) {
-      plan_.buffers.resize(buffers);
-      return false;
-    }
-    s = std::move(out);
-    return true;
+    if (!planes_of(plan_, out).empty() && !infer_knowledge(plan_, out).is_varying && has_places_on_one_plane(out))
+      s = std::move(out);
+    else plan_.buffers.resize(buffers);
   }
 
  private:
@@ -166,7 +162,8 @@ class Rewriting {
     return static_cast<int>(plan_.buffers.size()) - 1;
   }
 
-  bool has_plain_places(const Statement& s) const {
+  /// Of each buffer.
+  bool has_places_on_one_plane(const Statement& s) const {
     return std::ranges::all_of(s.reductions, [&](const Reduction& a) {
       return std::ranges::all_of(s.reductions, [&](const Reduction& b) {
         return a.place->id == b.place->id || plan_.storage_of(a.place->id) != plan_.storage_of(b.place->id);
