@@ -262,13 +262,21 @@ void SetValues::write(std::int64_t first, std::int64_t count, std::int64_t* to) 
 
 namespace {
 
-/// Of a plane of a buffer with that layout, which its slices fit into.
-Layout plane_layout(const Layout& whole, const Plane& plane, const EvaluationContext& context) {
+/// Of a plane of a buffer with that layout. Throws PlanError where the plane is longer.
+Layout plane_layout(const PlanModel& plan, const Buffer& b, const Layout& whole, const EvaluationContext& context) {
   Layout out = whole;
   out.element_count = 1;
   for (std::size_t d = 0; d < out.shape.size(); ++d) {
-    if (plane.lengths[d]) out.shape[d] = std::max<std::int64_t>(evaluate_index(*plane.lengths[d], context), 0);
-    else if (plane.firsts[d]) out.shape[d] = 1;
+    if (const ExprPtr& length = b.plane->lengths[d]) {
+      out.shape[d] = std::max<std::int64_t>(evaluate_index(*length, context), 0);
+      if (out.shape[d] > whole.shape[d])
+        throw PlanError("KP-P052",
+                        fmt::format("plan {}: `{}` takes {} elements along dimension {} on rank {}, where "
+                                    "there are {}",
+                                    plan.name, b.name, out.shape[d], d, context.state->rank, whole.shape[d]));
+    } else if (b.plane->firsts[d]) {
+      out.shape[d] = 1;
+    }
     // Of a buffer that is empty along other dimensions, any.
     if (__builtin_mul_overflow(out.element_count, out.shape[d], &out.element_count)) out.element_count = INT64_MAX;
   }
@@ -290,13 +298,7 @@ std::vector<Layout> layouts_of(const PlanModel& plan, std::int64_t rank, std::in
   std::vector<Layout> out;
   for (const Buffer& b : plan.buffers) {
     if (b.plane) {
-      const Layout whole = out[static_cast<std::size_t>(b.plane->buffer)];
-      const Layout& plane = out.emplace_back(plane_layout(whole, *b.plane, context));
-      for (std::size_t d = 0; d < whole.shape.size(); ++d)
-        if (b.plane->lengths[d] && plane.shape[d] > whole.shape[d])
-          throw PlanError("KP-P052", fmt::format("plan {}: `{}` takes {} elements along dimension {} on rank {}, where "
-                                                 "there are {}",
-                                                 plan.name, b.name, plane.shape[d], d, rank, whole.shape[d]));
+      out.push_back(plane_layout(plan, b, out[static_cast<std::size_t>(b.plane->buffer)], context));
       continue;
     }
     Layout layout;

@@ -45,8 +45,7 @@ class Footprint {
  public:
   Footprint() = default;
   /// The elements of the `contested` buffers and of their planes, and the rest by buffer; all is by buffer where the
-  /// pattern varies. The
-  /// schedule's messages must stay where they are.
+  /// pattern varies. The schedule's messages must stay where they are.
   Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const Touched& touched,
             const std::set<int>& contested);
 
