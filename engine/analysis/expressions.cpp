@@ -34,6 +34,15 @@ ExprPtr rewrite(const ExprPtr& e, const Replace& replace) {
 
 }  // namespace
 
+std::shared_ptr<PlanModel> changeable_copy(std::shared_ptr<const PlanModel> plan) {
+  struct Copy {
+    std::shared_ptr<const PlanModel> original;
+    PlanModel plan;
+  };
+  const auto out = std::make_shared<Copy>(Copy{plan, *plan});
+  return {out, &out->plan};
+}
+
 ExprPtr with_rank(const ExprPtr& e, std::int64_t rank) {
   return rewrite(e, [&](const Expr& x) -> ExprPtr {
     if (x.kind != ExprKind::rank) return nullptr;

@@ -1,9 +1,12 @@
 #pragma once
-// Rewriting of checked expressions for the rank that evaluates them.
+// Rewriting of checked plans, and of their expressions for the rank that evaluates them.
 
 #include "plans/model.hpp"
 
 namespace kplan {
+
+/// A copy of a plan to be changed, which keeps the original: expressions point to its types and into each other.
+std::shared_ptr<PlanModel> changeable_copy(std::shared_ptr<const PlanModel> plan);
 
 /// The expression with every `rank` that stands in it (not in bindings it refers to) replaced by the number: for
 /// places and values that are evaluated on another rank than the where-list.

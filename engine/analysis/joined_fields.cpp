@@ -49,21 +49,16 @@ std::vector<Reduction> joined(const std::vector<Reduction>& reductions) {
 }  // namespace
 
 std::shared_ptr<const PlanModel> with_joined_fields(std::shared_ptr<const PlanModel> plan) {
-  // Types that expressions point to stay where they are.
-  struct Joined {
-    std::shared_ptr<const PlanModel> original;
-    PlanModel plan;
-  };
-  std::shared_ptr<Joined> out;
+  std::shared_ptr<PlanModel> out;
   for (std::size_t k = 0; k < plan->statements.size(); ++k) {
     const std::vector<Reduction>& reductions = plan->statements[k].reductions;
     if (reductions.size() < 2) continue;
     std::vector<Reduction> fewer = joined(reductions);
     if (fewer.size() == reductions.size()) continue;
-    if (!out) out = std::make_shared<Joined>(Joined{plan, *plan});
-    out->plan.statements[k].reductions = std::move(fewer);
+    if (!out) out = changeable_copy(plan);
+    out->statements[k].reductions = std::move(fewer);
   }
-  return out ? std::shared_ptr<const PlanModel>(out, &out->plan) : plan;
+  return out ? out : plan;
 }
 
 }  // namespace kplan

@@ -177,20 +177,14 @@ class Rewriting {
 }  // namespace
 
 std::shared_ptr<const PlanModel> with_planes(std::shared_ptr<const PlanModel> plan) {
-  // What expressions point to stays where it is.
-  struct Rewritten {
-    std::shared_ptr<const PlanModel> original;
-    PlanModel plan;
-  };
-  std::shared_ptr<Rewritten> out;
   if (uniform_varying_parameters(*plan).empty()) return plan;
+  std::shared_ptr<PlanModel> out;
   for (std::size_t k = 0; k < plan->statements.size(); ++k) {
     if (!infer_knowledge(*plan, plan->statements[k]).is_varying) continue;
-    if (!out) out = std::make_shared<Rewritten>(Rewritten{plan, *plan});
-    Rewriting(out->plan).rewrite(out->plan.statements[k]);
+    if (!out) out = changeable_copy(plan);
+    Rewriting(*out).rewrite(out->statements[k]);
   }
-  const bool has_planes = out && out->plan.buffers.size() > plan->buffers.size();
-  return has_planes ? std::shared_ptr<const PlanModel>(out, &out->plan) : plan;
+  return out && out->buffers.size() > plan->buffers.size() ? out : plan;
 }
 
 [[gnu::hot]] std::int64_t first_of_plane(const BoundPlan& bound, const Statement& s, const Expr& reference) try {

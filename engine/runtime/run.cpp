@@ -314,11 +314,6 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
   return true;
 }
 
-[[gnu::hot]] void Runner::compare_hash(const IncomingMessage& m, const std::byte* message) {
-  if (std::memcmp(message + m.bytes - hash_bytes, &hash_, hash_bytes) != 0) [[unlikely]]
-    differing_.push_back(static_cast<int>(m.world_rank));
-}
-
 [[gnu::hot]] bool Runner::finish_statement(int number, StatementProgram& s) {
   return wait_until(
       number, [&] { return take_arrived(s); }, [&] { return not_come(s); });
@@ -455,16 +450,6 @@ void Runner::wait() {
     if (!finish(phases[phase_])) return false;
   }
   return true;
-}
-
-/// Whether what was begun of it has ended, or has found a difference while nobody else waits for this rank's values.
-[[gnu::hot]] bool Runner::end_comparison() {
-  const auto is_over = [&] {
-    if (finds_difference()) [[unlikely]]
-      are_values_different_ = true;
-    return !uniform_check_.is_comparing() || (are_values_different_ && differing_.empty());
-  };
-  return wait_until(0, is_over, [&] { return taking_part(uniform_check_.waits_for()); });
 }
 
 /// Whether the run has ended, which is always so unless it is only tested.

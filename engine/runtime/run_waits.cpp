@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "engine/runtime/run.hpp"
@@ -77,6 +78,22 @@ bool Runner::look_for_lost(int statement, const Ready& ready, const Waiting& wai
   const std::exception_ptr failure = uniform_check_.look();
   if (failure) failure_ = failure;
   return failure != nullptr;
+}
+
+[[gnu::hot]] void Runner::compare_hash(const IncomingMessage& m, const std::byte* message) {
+  if (std::memcmp(message + m.bytes - hash_bytes, &hash_, hash_bytes) != 0) [[unlikely]]
+    differing_.push_back(static_cast<int>(m.world_rank));
+}
+
+/// Whether the comparison that was begun has ended, or has found a difference while nobody else waits for this rank's
+/// values.
+[[gnu::hot]] bool Runner::end_comparison() {
+  const auto is_over = [&] {
+    if (finds_difference()) [[unlikely]]
+      are_values_different_ = true;
+    return !uniform_check_.is_comparing() || (are_values_different_ && differing_.empty());
+  };
+  return wait_until(0, is_over, [&] { return taking_part(uniform_check_.waits_for()); });
 }
 
 /// Who has not sent, or not taken part, as far as this rank knows.

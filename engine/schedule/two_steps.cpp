@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "engine/analysis/expressions.hpp"
+
 namespace kplan {
 namespace {
 
@@ -136,20 +138,15 @@ bool has_two_steps(const Schedule& schedule) {
 }
 
 Divided divide(std::shared_ptr<const PlanModel> model, const Schedule& schedule) {
-  // Expressions point into the model that they were made for.
-  struct Copy {
-    std::shared_ptr<const PlanModel> original;
-    PlanModel model;
-  };
-  const auto copy = std::make_shared<Copy>(Copy{model, *model});
-  copy->model.statements.clear();
-  Divided out{{copy, &copy->model}, schedule};
+  const std::shared_ptr<PlanModel> copy = changeable_copy(model);
+  copy->statements.clear();
+  Divided out{copy, schedule};
   out.schedule.statements.clear();
   out.schedule.phases.clear();
   const auto add = [&](StatementSchedule s, Statement statement) {
-    s.statement = static_cast<int>(copy->model.statements.size());
+    s.statement = static_cast<int>(copy->statements.size());
     out.schedule.phases.back().push_back(s.statement);
-    copy->model.statements.push_back(std::move(statement));
+    copy->statements.push_back(std::move(statement));
     out.schedule.statements.push_back(std::move(s));
   };
   for (const std::vector<int>& phase : schedule.phases) {
