@@ -5,22 +5,14 @@
 // else to know of each other.
 
 #include <cstdint>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
-#include "engine/runtime/program.hpp"
+#include "engine/runtime/found_pattern.hpp"
 
 namespace kplan {
 
-/// What a varying pattern comes to on one rank.
-struct FoundPattern {
-  std::optional<BoundPlan> bound;  ///< as the statement's group sees it
-  StatementSchedule schedule;
-  std::optional<StatementProgram> sending, receiving;  ///< once they are made
-};
-
-/// Those of one statement. Forgets them all when they become too many, or too long.
+/// Those of one statement that both ends work out. Forgets them all when they become too many, or too long.
 class KnownPatterns {
  public:
   KnownPatterns(const PlanModel& plan, const Statement& s);

@@ -1,6 +1,8 @@
 #include "engine/runtime/pattern_letter.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/analysis/notice_bytes.hpp"
 
@@ -63,6 +65,22 @@ std::byte* add_message(Unfilled<std::byte>& letter, const Message& message, std:
     out.notice = take_notice(rest, from).notice;
   }
   if (header.payload_offset_bytes > 0) out.payload = letter.subspan(header.payload_offset_bytes);
+  return out;
+}
+
+[[gnu::hot]] void ArrivedPatterns::order() {
+  if (!std::ranges::is_sorted(all_, {}, &ArrivedPattern::from)) std::ranges::sort(all_, {}, &ArrivedPattern::from);
+}
+
+[[gnu::hot]] const ArrivedPattern* ArrivedPatterns::from(std::int64_t peer) const {
+  const auto at = std::ranges::lower_bound(all_, peer, {}, &ArrivedPattern::from);
+  return at != all_.end() && at->from == peer ? &*at : nullptr;
+}
+
+std::vector<Notice> ArrivedPatterns::take_notices() {
+  std::vector<Notice> out;
+  for (ArrivedPattern& arrived : all_)
+    if (arrived.notice) out.push_back(*std::exchange(arrived.notice, std::nullopt));
   return out;
 }
 

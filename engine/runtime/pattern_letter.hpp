@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "engine/analysis/pattern.hpp"
 #include "engine/runtime/letter_head.hpp"
@@ -43,5 +44,25 @@ struct ArrivedPattern {
 };
 /// Throws TransportError (KP-T012) where it is damaged.
 ArrivedPattern read_pattern_letter(std::span<const std::byte> letter, std::int64_t from);
+
+/// Those of one exchange.
+class ArrivedPatterns {
+ public:
+  void clear() { all_.clear(); }
+  void add(ArrivedPattern arrived) { all_.push_back(std::move(arrived)); }
+  /// By ascending sender, once all are here: groups have an order of their own.
+  void order();
+
+  // Once they are in order.
+
+  std::span<const ArrivedPattern> all() const { return all_; }
+  /// Null where nothing has come from there.
+  const ArrivedPattern* from(std::int64_t peer) const;
+  /// The notices, which are no longer here then.
+  std::vector<Notice> take_notices();
+
+ private:
+  std::vector<ArrivedPattern> all_;
+};
 
 }  // namespace kplan

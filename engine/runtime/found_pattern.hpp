@@ -1,0 +1,28 @@
+#pragma once
+// What a varying pattern comes to on one rank, in one run or in all that meet it again.
+
+#include <optional>
+
+#include "engine/runtime/pattern_letter.hpp"
+#include "engine/runtime/program.hpp"
+#include "engine/runtime/run_context.hpp"
+
+namespace kplan {
+
+struct FoundPattern {
+  std::optional<BoundPlan> bound;  ///< as the statement's group sees it; nullopt: it could not be found
+  StatementSchedule schedule;
+  /// Once they are made. One of a run before may be left there until then: it keeps the code that both use.
+  std::optional<StatementProgram> sending, receiving;
+
+  bool has_part() const { return bound && schedule.size > 0; }  ///< this rank in it
+
+  void make_sending(const RunContext& context, Reuse reuse);
+  void make_receiving(const RunContext& context, Reuse reuse);
+  /// Reads what stays on this rank, where it cannot be moved directly, before anything is written.
+  void stage(const RunContext& context);
+  /// Applies what has come, and what stays.
+  void apply(const RunContext& context, const ArrivedPatterns& arrived);
+};
+
+}  // namespace kplan

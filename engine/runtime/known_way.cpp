@@ -1,0 +1,95 @@
+#include "engine/runtime/known_way.hpp"
+
+#include <algorithm>
+
+#include "engine/schedule/ends.hpp"
+
+namespace kplan {
+namespace {
+
+/// Among so many ranks each is everyone's neighbour in the comparison of uniform values, so that to know sources spares
+/// nothing.
+constexpr int most_neighbours = 3;
+
+}  // namespace
+
+KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
+    : statement_(bound.model->statements[number]),
+      number_(number),
+      knowledge_(infer_knowledge(*bound.model, statement_)),
+      rank_(static_cast<int>(bound.state.rank)),
+      patterns_(*bound.model, statement_),
+      can_settle_(patterns_.can_settle() && bound.state.size > most_neighbours) {}
+
+/// Packs messages that their receivers expect straight into the letters.
+[[gnu::hot]] void KnownWay::send(const RunContext& context, const Outbox& to) {
+  arrived_.clear();
+  find(context);
+  if (!now_->has_part()) return;
+  if (!is_recalled_ || !now_->sending) now_->make_sending(context, reuse());
+  for (std::size_t k = 0; k < now_->sending->outgoing.size(); ++k) {
+    OutgoingMessage& m = now_->sending->outgoing[k];
+    const Message& sent = now_->schedule.sends[k];
+    if (sent.element_count == 0) continue;
+    std::byte* const letter =
+        to.letters.add(to.exchange, static_cast<int>(m.world_rank), message_letter_bytes(m.bytes));
+    context.pack(m.calls, begin_message_letter(letter, to.uniform_hash, &sent), static_cast<int>(number_));
+  }
+}
+
+[[gnu::hot]] void KnownWay::find(const RunContext& context) {
+  now_ = &found_;
+  standing_ = KnownPatterns::Standing::is_new;
+  FoundPattern* const known = patterns_.recall(context.bound.state);
+  if (can_settle_) standing_ = patterns_.meet();
+  is_recalled_ = known != nullptr;
+  if (known) {
+    now_ = known;
+    return;
+  }
+  found_.bound.reset();
+  StatementDraft draft = draft_statement(context.bound, number_, knowledge_);
+  found_.bound = draft.bound;
+  found_.schedule = draft.schedule;
+  if (!found_.has_part()) return;
+  found_.schedule = finish_statement(std::move(draft), {});
+  now_ = patterns_.keep(found_);
+}
+
+[[gnu::hot]] void KnownWay::take_letter(LetterKind kind, const transport::ReceivedLetter& letter) {
+  if (kind != LetterKind::pattern) fail_damaged_letter();
+  arrived_.add(read_pattern_letter(letter.bytes, now_->bound->number_of(letter.from)));
+}
+
+[[gnu::hot]] void KnownWay::take(const RunContext& context) {
+  arrived_.order();
+  if (!now_->has_part()) return;
+  compare_ends();
+  if (!is_recalled_ || !now_->receiving) now_->make_receiving(context, reuse());
+  now_->stage(context);
+}
+
+/// They must have found the same.
+[[gnu::hot]] void KnownWay::compare_ends() const {
+  const auto expect = [&](const Message* mine, std::int64_t peer) {
+    const ArrivedPattern* const arrived = arrived_.from(peer);
+    const std::int64_t sent = arrived ? arrived->element_count : 0;
+    const std::int64_t expected = mine ? mine->element_count : 0;
+    if (sent == expected && (sent == 0 || arrived->digest == mine->digest)) return;
+    throw ends_differ(*now_->bound->model, statement_, now_->schedule.world_rank_of(peer), rank_, sent, expected);
+  };
+  for (const Message& m : now_->schedule.receives) expect(&m, m.peer);
+  for (const ArrivedPattern& arrived : arrived_.all())
+    if (std::ranges::find(now_->schedule.receives, arrived.from, &Message::peer) == now_->schedule.receives.end())
+      expect(nullptr, arrived.from);
+}
+
+[[gnu::hot]] std::span<const int> KnownWay::sources() {
+  sources_.clear();
+  for (const Message& m : now_->schedule.receives)
+    if (m.element_count > 0) sources_.push_back(static_cast<int>(now_->schedule.world_rank_of(m.peer)));
+  std::ranges::sort(sources_);
+  return sources_;
+}
+
+}  // namespace kplan

@@ -1,0 +1,49 @@
+#pragma once
+// The way of a varying pattern that both ends work out: each finds what it sends and what it is to be sent, and
+// compares that with what comes. Once all ranks have agreed that a pattern is right (known_patterns.hpp), only those
+// wait for each other that have messages.
+
+#include "engine/runtime/known_patterns.hpp"
+#include "engine/runtime/varying_way.hpp"
+
+namespace kplan {
+
+class KnownWay final : public VaryingWay {
+ public:
+  KnownWay(const BoundPlan& bound, std::size_t number);
+
+  void send(const RunContext& context, const Outbox& to) override;
+  bool can_take() const override { return now_->bound.has_value(); }
+  void take_letter(LetterKind kind, const transport::ReceivedLetter& letter) override;
+  void take(const RunContext& context) override;
+  void apply(const RunContext& context) override { now_->apply(context, arrived_); }
+
+  /// Whether patterns can be settled; not worth it among few ranks.
+  bool can_settle() const { return can_settle_; }
+  /// Of this run's pattern, after send(), the same on all ranks; of a new one where they cannot.
+  KnownPatterns::Standing standing() const { return standing_; }
+  /// World ranks that this one receives from in this run, ascending. For a settled pattern.
+  std::span<const int> sources();
+  /// All ranks have found this run's pattern right.
+  void settle() { patterns_.settle(); }
+
+ private:
+  Reuse reuse() const { return now_ == &found_ ? Reuse::kernels : Reuse::program; }
+  void find(const RunContext& context);
+  void compare_ends() const;
+
+  const Statement& statement_;
+  std::size_t number_;
+  Knowledge knowledge_;
+  int rank_;  ///< in the world
+  KnownPatterns patterns_;
+  bool can_settle_;
+  FoundPattern found_;  ///< where it is not kept
+  FoundPattern* now_ = &found_;
+  bool is_recalled_ = false;  ///< from an earlier run
+  KnownPatterns::Standing standing_ = KnownPatterns::Standing::is_new;
+  ArrivedPatterns arrived_;
+  std::vector<int> sources_;
+};
+
+}  // namespace kplan
