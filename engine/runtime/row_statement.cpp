@@ -132,22 +132,11 @@ std::vector<std::pair<std::string, const RowCall*>> RowStatement::calls() const 
 [[gnu::hot]] bool RowStatement::find_by_code() {
   if (!near_rows_) return false;
   for (;;) {
-    columns_.clear();
-    room_.clear();
-    for (std::size_t k = 0; k < parts_.size(); ++k) {
-      DecidedRows& rows = letters_.rows(k);
-      std::size_t room = std::min(rows.peers.size(), rows.firsts.size());
-      columns_.insert(columns_.end(), {rows.peers.data(), rows.firsts.data()});
-      for (Column& words : rows.words) {
-        room = std::min(room, words.size());
-        columns_.push_back(words.data());
-      }
-      room_.push_back(static_cast<std::int64_t>(room));
-    }
-    found_.resize(parts_.size());
+    if (columns_.empty()) note_columns();
     const jit::RowsOutcome outcome = near_rows_->run(bound_.state, 0, {}, {columns_, room_, found_});
     if (outcome == jit::rows_left) return false;
     if (outcome == jit::rows_done) break;
+    columns_.clear();
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       const std::size_t more = std::max(fewest_rows, 2 * static_cast<std::size_t>(room_[k]));
       DecidedRows& rows = letters_.rows(k);
@@ -159,7 +148,24 @@ std::vector<std::pair<std::string, const RowCall*>> RowStatement::calls() const 
   return true;
 }
 
+/// Where code is to write rows, and how many there is room for.
+void RowStatement::note_columns() {
+  room_.clear();
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    DecidedRows& rows = letters_.rows(k);
+    std::size_t room = std::min(rows.peers.size(), rows.firsts.size());
+    columns_.insert(columns_.end(), {rows.peers.data(), rows.firsts.data()});
+    for (Column& words : rows.words) {
+      room = std::min(room, words.size());
+      columns_.push_back(words.data());
+    }
+    room_.push_back(static_cast<std::int64_t>(room));
+  }
+  found_.resize(parts_.size());
+}
+
 void RowStatement::find_by_enumeration() {
+  columns_.clear();
   for (std::size_t k = 0; k < parts_.size(); ++k) letters_.rows(k).rows = 0;
   enumeration_.each_decided([this](std::size_t k, const Block& block, const std::int64_t* peers) {
     Part& part = parts_[k];

@@ -101,6 +101,7 @@ class RowStatement {
   void make_code(jit::Wait wait);
   bool find_by_code();
   void find_by_enumeration();
+  void note_columns();
   bool is_long(std::size_t share, std::size_t least_bytes) const;
   void add_bodies(const std::vector<BoundMemory>& memory, std::span<transport::OutgoingLetter> letters);
   bool locate(Part& part, const RowTable& table);
@@ -118,10 +119,10 @@ class RowStatement {
   RowLetters letters_;  ///< of the rows of this rank's environments
   Enumeration enumeration_;
   Block block_;
-  std::optional<ReadyRows> near_rows_;  ///< null where the enumeration must find them
-  std::vector<std::int64_t*> columns_;  ///< arguments of a ReadyRows
-  std::vector<const std::byte*> word_columns_;
-  std::vector<std::int64_t> room_, found_;
+  std::optional<ReadyRows> near_rows_;          ///< null where the enumeration must find them
+  std::vector<std::int64_t*> columns_;          ///< that near_rows_ writes to; empty: they may lie elsewhere now
+  std::vector<std::int64_t> room_, found_;      ///< by part: how many rows they have room for, and how many there are
+  std::vector<const std::byte*> word_columns_;  ///< of rows that have come
 
   std::vector<std::vector<std::byte>> memories_;                 ///< by share, of letters that have no room elsewhere
   std::span<const std::byte> own_;                               ///< this rank's share
