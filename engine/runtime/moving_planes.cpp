@@ -47,7 +47,18 @@ MovingPlanes::MovingPlanes(const Program& program) {
   return first_of_plane(bound, *plane.statement, *plane.reference) * static_cast<std::int64_t>(type.size_bytes);
 }
 
-[[gnu::hot]] void MovingPlanes::put(const BoundPlan& bound, std::vector<BoundMemory>& memory) const {
+[[gnu::hot]] std::exception_ptr MovingPlanes::put(const Program& program, std::vector<BoundMemory>& memory) {
+  try {
+    put_inside(program.bound, memory);
+    return nullptr;
+  } catch (const PlanError&) {  // others may have values with which nothing is wrong, and wait for what this rank sends
+    put_aside(program, memory);
+    return std::current_exception();
+  }
+}
+
+/// Throws PlanError where one is outside.
+[[gnu::hot]] void MovingPlanes::put_inside(const BoundPlan& bound, std::vector<BoundMemory>& memory) const {
   for (const Moving& plane : planes_) {
     const auto offset = static_cast<std::size_t>(offset_bytes(bound, plane));
     const auto b = static_cast<std::size_t>(plane.reference->id);
@@ -56,24 +67,25 @@ MovingPlanes::MovingPlanes(const Program& program) {
   }
 }
 
-std::vector<std::vector<std::byte>> MovingPlanes::put_aside(const Program& program,
-                                                            std::vector<BoundMemory>& memory) const {
+/// Puts them, and copies of all else that is written, in memory of its own.
+void MovingPlanes::put_aside(const Program& program, std::vector<BoundMemory>& memory) {
+  std::vector<BoundMemory> replaced = memory;
+  aside_.clear();
   const PlanModel& plan = *program.bound.model;
   std::set<int> buffers;
   for (const Moving& plane : planes_) buffers.insert(plane.reference->id);
   for (const Statement& s : plan.statements)
     for (const Reduction& r : s.reductions) buffers.insert(r.place->id);
-  std::vector<std::vector<std::byte>> out;
   for (const int number : buffers) {
     const auto b = static_cast<std::size_t>(number);
     const Buffer& buffer = plan.buffers[b];
     const std::size_t bytes = static_cast<std::size_t>(program.bound.state.layouts[b].extent) * buffer.type.size_bytes;
     if (bytes == 0 || (!buffer.plane && !memory[b].base)) continue;
-    std::vector<std::byte>& aside = out.emplace_back(bytes);
+    std::vector<std::byte>& aside = aside_.emplace_back(bytes);
     if (!buffer.plane) std::copy_n(memory[b].base, bytes, aside.begin());
-    memory[b] = {aside.data(), bytes};
+    replaced[b] = {aside.data(), bytes};
   }
-  return out;
+  bound_ = std::exchange(memory, std::move(replaced));
 }
 
 }  // namespace kplan

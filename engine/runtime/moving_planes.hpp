@@ -1,6 +1,8 @@
 #pragma once
 // Planes of buffers that a run's parameters choose (analysis/planes.hpp): where they lie.
 
+#include <exception>
+#include <utility>
 #include <vector>
 
 #include "engine/runtime/program.hpp"
@@ -13,12 +15,17 @@ class MovingPlanes {
   explicit MovingPlanes(const Program& program);
 
   bool empty() const { return planes_.empty(); }
-  /// Puts them where the parameters of now say, in the memory of their buffers. Throws PlanError, on all ranks alike,
-  /// where one is outside its buffer.
-  void put(const BoundPlan& bound, std::vector<BoundMemory>& memory) const;
-  /// Puts them, and copies of all else that is written, in memory that it returns: for a run that is to leave nothing
-  /// behind. Cost: that of the copies.
-  std::vector<std::vector<std::byte>> put_aside(const Program& program, std::vector<BoundMemory>& memory) const;
+  /// Puts them where the parameters of now say, in the memory of their buffers. Where one is outside its buffer, on all
+  /// ranks alike, the run is to leave nothing behind: what is wrong is returned, else null, and until take_back() all
+  /// that is written lies in copies. Cost: that of the copies then.
+  std::exception_ptr put(const Program& program, std::vector<BoundMemory>& memory);
+  /// At the end of a run: whether `memory` had been replaced, and is what was bound now.
+  bool take_back(std::vector<BoundMemory>& memory) {
+    if (bound_.empty()) [[likely]]
+      return false;
+    memory = std::exchange(bound_, {});
+    return true;
+  }
 
  private:
   struct Moving {
@@ -33,8 +40,12 @@ class MovingPlanes {
     bool is_plain = true;  ///< all its indices are
   };
   static std::int64_t offset_bytes(const BoundPlan& bound, const Moving& plane);
+  void put_inside(const BoundPlan& bound, std::vector<BoundMemory>& memory) const;
+  void put_aside(const Program& program, std::vector<BoundMemory>& memory);
 
   std::vector<Moving> planes_;
+  std::vector<BoundMemory> bound_;             ///< while a run works on copies, else empty
+  std::vector<std::vector<std::byte>> aside_;  ///< the copies of the last such run
 };
 
 }  // namespace kplan

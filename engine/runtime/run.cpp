@@ -39,7 +39,7 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
     for (const IncomingMessage& m : s.incoming) {
       note_placement(m.placement.get());
       if (!m.has_hash) continue;
-      carry_hash_ = true;
+      messages_carry_hash_ = true;
       uniform_check_.leave_out(static_cast<int>(m.world_rank));
     }
     for (const OutgoingMessage& m : s.outgoing) {
@@ -59,9 +59,9 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
                                                     program_.bound, static_cast<std::size_t>(s.statement), *transport_,
                                                     Clock::now() + timeout_, std::move(program_.statements[k].rows))
                                               : nullptr);
-    if (varying_.back()) (varying_.back()->can_settle() ? can_settle_ : carries_hashes_) = true;
+    if (varying_.back()) (varying_.back()->can_settle() ? can_settle_ : letters_carry_hash_) = true;
   }
-  carries_hashes_ = carries_hashes_ && !can_settle_;
+  letters_carry_hash_ = letters_carry_hash_ && !can_settle_;
   may_go_on_ = program_.schedule.phases.size() > 1 ||
                std::ranges::any_of(varying_, [](const auto& varying) { return varying != nullptr; });
 }
@@ -368,28 +368,6 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
       });
 }
 
-/// What is wrong with them: then the run goes on and leaves nothing behind. Others may have values with which nothing
-/// is wrong: they are told so, and do not wait.
-std::exception_ptr Runner::put_planes() {
-  try {
-    planes_.put(program_.bound, memory_);
-    return nullptr;
-  } catch (const PlanError&) {
-    bound_memory_ = memory_;
-    aside_ = planes_.put_aside(program_, memory_);
-    are_bindings_new_ = true;
-    return std::current_exception();
-  }
-}
-
-/// After such a run.
-void Runner::take_memory_back() {
-  if (bound_memory_.empty()) [[likely]]
-    return;
-  memory_ = std::exchange(bound_memory_, {});
-  are_parameters_new_ = are_bindings_new_ = true;
-}
-
 [[gnu::hot]] void Runner::start(bool may_wait) {
   if (is_broken_)
     throw TransportError(
@@ -399,10 +377,13 @@ void Runner::take_memory_back() {
     throw PlanError("KP-R010",
                     fmt::format("plan {}: started twice; wait() ends the run before", program_.schedule.plan));
   std::exception_ptr outside;
-  if (!planes_.empty() && (are_parameters_new_ || are_bindings_new_)) outside = put_planes();
+  if (!planes_.empty() && (are_parameters_new_ || are_bindings_new_)) {
+    outside = planes_.put(program_, memory_);
+    are_bindings_new_ = are_bindings_new_ || outside;
+  }
   if (are_parameters_new_) {
     for (StatementProgram& s : program_.statements) s.set_varying(program_.bound.state.parameters);
-    if (carry_hash_) hash_ = uniform_hash_.of(program_.bound);
+    if (messages_carry_hash_) hash_ = uniform_hash_.of(program_.bound);
     are_parameters_new_ = false;
   }
   if (are_bindings_new_) look_at_bindings();
@@ -419,7 +400,7 @@ void Runner::take_memory_back() {
     if (can_lend_to_fetch_) [[unlikely]]
       lends_to_fetch_ = may_wait && fetch_trial_.begin(run_, Clock::now());
     const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
-    if (carries_hashes_) compared_ = compared;
+    if (letters_carry_hash_) compared_ = compared;
     else if (!compared.empty()) uniform_check_.begin(program_.bound, compared);
     phase_ = 0;
     const auto& phases = program_.schedule.phases;

@@ -82,8 +82,10 @@ class Runner final : private FaultNotes {
     std::string text;
   };
   void start(bool may_wait);
-  std::exception_ptr put_planes();
-  void take_memory_back();
+  void take_memory_back() {
+    if (planes_.take_back(memory_)) [[unlikely]]
+      are_parameters_new_ = are_bindings_new_ = true;
+  }
   void go_on();
   bool finish_run();
   bool finish_phases();
@@ -158,19 +160,17 @@ class Runner final : private FaultNotes {
   std::chrono::nanoseconds timeout_;
   std::shared_ptr<StartedRuns> started_runs_;
   UniformCheck uniform_check_;
-  bool carry_hash_ = false;        ///< some messages, with those that they answer
-  UniformHash uniform_hash_;       ///< that messages carry
-  std::uint64_t hash_ = 0;         ///< of this rank's values
-  std::vector<int> differing_;     ///< neighbours whose messages had another hash in this run
+  bool messages_carry_hash_ = false;  ///< some do, with those that they answer
+  UniformHash uniform_hash_;          ///< that messages carry
+  std::uint64_t hash_ = 0;            ///< of this rank's values
+  std::vector<int> differing_;        ///< neighbours whose messages had another hash in this run
   bool are_values_different_ = false;
-  bool can_settle_ = false;        ///< some statement's patterns
-  bool carries_hashes_ = false;    ///< letters of a varying statement do, in every run
-  std::span<const int> compared_;  ///< ranks with which the next varying statement compares uniform values
+  bool can_settle_ = false;          ///< some statement's patterns
+  bool letters_carry_hash_ = false;  ///< letters of a varying statement do, in every run
+  std::span<const int> compared_;    ///< ranks with which the next varying statement compares uniform values
   std::vector<BoundMemory> memory_;
   std::vector<std::size_t> varying_buffers_;
   MovingPlanes planes_;
-  std::vector<BoundMemory> bound_memory_;      ///< while a run works on what is put `aside_`; else empty
-  std::vector<std::vector<std::byte>> aside_;  ///< in the last run that did
   /// A message that is being sent in pieces.
   struct UnderWay {
     int statement;
