@@ -61,7 +61,7 @@ constexpr bool divides(Operation op) {
 /// Of what indices and conditions on them are mostly made; loops over columns of integers have these.
 constexpr bool is_index_operation(Operation op) {
   const bool is_one = (op >= Operation::add && op <= Operation::mod) || op == Operation::min || op == Operation::max ||
-                      op == Operation::bit_and || op == Operation::bit_or;
+                      (op >= Operation::bit_and && op <= Operation::shr);
   return is_one || is_comparison(op);
 }
 
@@ -109,8 +109,8 @@ ScalarValue convert(const ScalarValue& v, Scalar to);
 /// Whether every value of `from` is a value of `to` (section 4's widening conversions, and identity).
 bool converts_losslessly(Scalar from, Scalar to);
 
-/// Whether a literal can stand for a value of the type: an integer that the type has exactly; a real as near as the type
-/// comes to it, if that is finite. Booleans are 0 and 1.
+/// Whether a literal can stand for a value of the type: an integer that the type has exactly; a real as near as the
+/// type comes to it, if that is finite. Booleans are 0 and 1.
 bool fits_type(const ScalarValue& literal, Scalar type);
 
 }  // namespace kplan

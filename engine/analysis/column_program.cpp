@@ -59,7 +59,21 @@ Value divide(Value x, Value y, Value& out) {
   return 0;
 }
 
-/// to = a op b; false where one overflows, or where a divisor is not positive.
+/// Wrong where bits are lost, or where it is not by 0 to 63 bits.
+constexpr Value shift_left(Value x, Value y, Value& out) {
+  if (y < 0 || y > 63) return -1;
+  out = static_cast<Value>(as_unsigned(x) << y);
+  return out >> y == x ? 0 : -1;
+}
+
+/// Wrong where it is by fewer than no bits.
+constexpr Value shift_right(Value x, Value y, Value& out) {
+  if (y < 0) return -1;
+  out = x >> std::min<Value>(y, 63);
+  return 0;
+}
+
+/// to = a op b; false where one overflows, and where a divisor is not positive or a shift has no meaning.
 [[gnu::always_inline]] inline bool combine(Operation operation, const ColumnOperand& a, const ColumnOperand& b,
                                            std::size_t count, Value* to) {
   const auto checked = [&](const auto& f) __attribute__((always_inline)) { return each_pair(a, b, count, to, f); };
@@ -81,6 +95,9 @@ Value divide(Value x, Value y, Value& out) {
     case Operation::gt: return plain([](auto x, auto y) { return Value{x > y}; });
     case Operation::ge: return plain([](auto x, auto y) { return Value{x >= y}; });
     case Operation::bit_and: return plain([](auto x, auto y) { return x & y; });
+    case Operation::bit_xor: return plain([](auto x, auto y) { return x ^ y; });
+    case Operation::shl: return checked(shift_left);
+    case Operation::shr: return checked(shift_right);
     default: return plain([](auto x, auto y) { return x | y; });
   }
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "engine/analysis/expressions.hpp"
 #include "engine/analysis/pattern_finder.hpp"
@@ -26,6 +27,19 @@ class ContentUses {
       return x.kind == ExprKind::element && std::ranges::any_of(x.subscripts, [](const Subscript& sub) {
                return sub.lo && contains(*sub.lo, [](const Expr& y) { return y.kind == ExprKind::variable; });
              });
+    });
+  }
+
+  /// Those by which it hangs.
+  void add_variables(const ExprPtr& e, std::set<int>& to) const {
+    const auto add = [&](const Expr& y) {
+      if (y.kind == ExprKind::variable) to.insert(y.id);
+    };
+    visit(*with_bindings(e, s_), [&](const Expr& x) {
+      if (x.kind == ExprKind::variable && is_listed_[static_cast<std::size_t>(x.id)]) to.insert(x.id);
+      if (x.kind != ExprKind::element) return;
+      for (const Subscript& sub : x.subscripts)
+        if (sub.lo) visit(*sub.lo, add);
     });
   }
 
@@ -55,6 +69,22 @@ bool do_slices_hang_on_contents(const Statement& s) {
     });
   };
   return std::ranges::any_of(s.reductions, [&](const Reduction& r) { return has_one(r.place) || has_one(r.value); });
+}
+
+bool do_contents_choose_elements(const Statement& s) {
+  const ContentUses contents(s);
+  std::set<int> choosing;
+  const auto note = [&](const ExprPtr& side) {
+    visit(*with_bindings(side, s), [&](const Expr& x) {
+      if (x.kind != ExprKind::element) return;
+      for (const Subscript& sub : x.subscripts)
+        if (!sub.is_slice) contents.add_variables(sub.lo, choosing);
+    });
+  };
+  for (const Reduction& r : s.reductions) note(r.place), note(r.value);
+  return !choosing.empty() && std::ranges::all_of(s.clauses, [&](const Clause& c) {
+    return c.kind != ClauseKind::generator || c.set.kind == Set::Kind::ranks || choosing.contains(c.variable);
+  });
 }
 
 Enumeration::Enumeration(const BoundPlan& bound, const Statement& s)

@@ -16,6 +16,8 @@ namespace kplan {
 bool hangs_on_contents(const Statement& s);
 /// Whether a slice's bounds do, in a place or value: each environment has a slice of its own.
 bool do_slices_hang_on_contents(const Statement& s);
+/// Whether single elements do, and nothing but what chooses them makes environments: each has an element of its own.
+bool do_contents_choose_elements(const Statement& s);
 
 class Enumeration {
  public:

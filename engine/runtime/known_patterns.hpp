@@ -23,6 +23,8 @@ class KnownPatterns {
   /// where it is not kept.
   FoundPattern* keep(FoundPattern& found);
 
+  /// Whether any are remembered.
+  bool can_keep() const { return can_be_kept_; }
   /// Whether patterns can be settled.
   bool can_settle() const { return can_settle_; }
   enum class Standing : std::uint8_t { is_new, was_met, is_settled };

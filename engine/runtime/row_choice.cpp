@@ -68,7 +68,8 @@ bool goes_by_rows(const PlanModel& plan, const Statement& s) {
   const bool has_long_updates = std::ranges::any_of(s.reductions, [&](const Reduction& r) {
     return (!r.is_assign || r.value_type != r.place_type) && !is_one_element(plan, *r.place);
   });
-  return !has_long_updates && (do_slices_hang_on_contents(s) || has_few_environments(s));
+  return !has_long_updates &&
+         (do_slices_hang_on_contents(s) || do_contents_choose_elements(s) || has_few_environments(s));
 }
 
 Statement with_own_rank(Statement s) {

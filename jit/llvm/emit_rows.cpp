@@ -256,6 +256,11 @@ class RowEmitter {
       case Operation::max: return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b);
       case Operation::bit_and: return builder_.CreateAnd(a, b);
       case Operation::bit_or: return builder_.CreateOr(a, b);
+      case Operation::bit_xor: return builder_.CreateXor(a, b);
+      case Operation::shl: return shifted_left(a, b);
+      case Operation::shr:
+        seldom(builder_.CreateICmpSLT(b, number(0)), left_);
+        return builder_.CreateAShr(a, builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b, number(63)));
       case Operation::eq: return truth(builder_.CreateICmpEQ(a, b));
       case Operation::ne: return truth(builder_.CreateICmpNE(a, b));
       case Operation::lt: return truth(builder_.CreateICmpSLT(a, b));
@@ -272,6 +277,14 @@ class RowEmitter {
     Value* const is_below = builder_.CreateICmpSLT(remainder, number(0));
     if (op == Operation::mod) return builder_.CreateSelect(is_below, builder_.CreateAdd(remainder, b), remainder);
     return builder_.CreateSub(builder_.CreateSDiv(a, b), truth(is_below));
+  }
+
+  /// Leaves where bits are lost, or unless it is by 0 to 63 bits.
+  Value* shifted_left(Value* a, Value* b) {
+    seldom(builder_.CreateICmpUGT(b, number(63)), left_);
+    Value* const out = builder_.CreateShl(a, b);
+    seldom(builder_.CreateICmpNE(builder_.CreateAShr(out, b), a), left_);
+    return out;
   }
 
   const RowSpec& spec_;

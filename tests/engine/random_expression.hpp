@@ -19,7 +19,7 @@ class RandomExpression : Dice {
   explicit RandomExpression(std::mt19937_64& random) : Dice(random) {}
 
   std::string integer(int depth) {
-    switch (depth == 0 ? between(0, 4) : between(0, 12)) {
+    switch (depth == 0 ? between(0, 4) : between(0, 14)) {
       case 0: return "i";
       case 1: return "j";
       case 2: return "n";
@@ -32,6 +32,11 @@ class RandomExpression : Dice {
       case 9:
         return fmt::format("{}({}, {})", one_of<std::string>({"min", "max"}), integer(depth - 1), integer(depth - 1));
       case 10: return fmt::format("({} {} (n + {}))", integer(depth - 1), chance(50) ? "/" : "%", integer(depth - 1));
+      case 11:
+        return fmt::format("({} {} {})", integer(depth - 1), one_of<std::string>({"&", "|", "^"}), integer(depth - 1));
+      case 12:
+        return fmt::format("{}({}, {})", chance(70) ? "shr" : "shl", integer(depth - 1),
+                           one_of<std::string>({"i", "n", "62 + i", integer(depth - 1)}));
       default:
         return fmt::format("({} {} {})", integer(depth - 1), one_of<std::string>({"+", "-", "*"}), integer(depth - 1));
     }

@@ -19,7 +19,8 @@ std::string exchange_of_parts(const std::string& statement) {
     "buffers": {{"x": {{"type": "i32", "shape": ["n"]}}, "y": {{"type": "i32", "shape": ["n"]}},
                 "count": {{"type": "i32", "shape": ["size"], "time": "varying"}},
                 "first": {{"type": "i32", "shape": ["size"], "time": "varying"}},
-                "place": {{"type": "i32", "shape": ["size"], "time": "varying"}}}},
+                "place": {{"type": "i32", "shape": ["size"], "time": "varying"}},
+                "mine": {{"type": "i32", "shape": ["size"], "scope": "private", "time": "varying"}}}},
     "statements": [{{"name": "s", "communicate": "{}"}}]}})",
                      statement);
 }
@@ -39,13 +40,17 @@ bool has_own_rank(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("statements go by rows where slices hang on contents, or environments are few", "[row-choice]") {
+TEST_CASE("statements go by rows where contents choose slices or elements, or environments are few", "[row-choice]") {
   const std::string parts = "x[place[s] : place[s] + c]@d <<= y[f : f + c]@";
   CHECK(is_by_rows(parts + "s where s in world, d in world, f = first[d], c = count[d]"));
   CHECK(is_by_rows(parts + "rank where s = rank, d in world, f = first[d], c = count[d]"));
   CHECK(is_by_rows("x[f : f + 2]@0 <<= y[2 * k : 2 * k + 2]@1 where k in range(size), f = first[k]"));
   CHECK(is_by_rows("x[0:c]@0 <<= y[0:c]@1 where c = count[0]"));
   CHECK(is_by_rows("x[0]@d << sum << y[first[d]]@rank where d in world, place[0] > 0"));
+  CHECK(is_by_rows("x[k]@(rank + 1) % size <<= y[mine[k]]@rank where k in range(mine[0])"));
+  CHECK(is_by_rows("x[k]@0 << sum << y[i]@rank where k in range(mine[0]), i = 2 * mine[k] + 1"));
+  // Each element chosen stands for many.
+  CHECK_FALSE(is_by_rows("x[4 * k + j]@0 <<= y[mine[k] + j]@rank where k in range(mine[0]), j in range(4)"));
   // What one end knows in closed form, or applies by loops, does not.
   CHECK_FALSE(is_by_rows("x[k]@0 <<= y[f + k]@1 where k in range(n), f = first[0]"));
   CHECK_FALSE(is_by_rows("x[2 * k : 2 * k + c]@0 <<= y[2 * k : 2 * k + c]@1 where k in range(n), c = count[0]"));
