@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "engine/runtime/known_patterns.hpp"
+#include "engine/runtime/row_choice.hpp"
 #include "engine/schedule/two_steps.hpp"
 #include "tools/kplan/commands.hpp"
 #include "tools/kplan/dry_run.hpp"
@@ -39,7 +42,14 @@ Count sent(const StatementSchedule& s) {
 struct Traffic {
   std::vector<Count> by_rank;
   Count total;
+  std::set<int> moving;  ///< the reductions of which some rank sends something, if only to itself
 };
+
+void note_moving(const StatementSchedule& s, std::set<int>& moving) {
+  for (const auto* messages : {&s.sends, &s.local_send})
+    for (const Message& m : *messages)
+      for (const MessagePart& part : m.parts) moving.insert(part.reduction);
+}
 
 struct Explanation {
   std::shared_ptr<const PlanModel> plan;  ///< as it is run
@@ -54,6 +64,22 @@ struct Explanation {
     if (statements[k].is_varying) return "dynamic";
     if (are_all && traffic[k].total.messages == 0) return traffic[k].total.moves_something ? "local" : "nothing";
     return collectives[k].empty() ? "direct" : "collective: " + collectives[k];
+  }
+  /// The places to which nothing goes, on any rank, though the statement moves something.
+  std::vector<std::string> idle_places(std::size_t k) const {
+    std::vector<std::string> out;
+    const Statement& s = plan->statements[k];
+    for (std::size_t r = 0; are_all && !traffic[k].moving.empty() && r < s.reductions.size(); ++r)
+      if (const Span at = s.reductions[r].place->span; !traffic[k].moving.contains(static_cast<int>(r)))
+        out.push_back(s.text.text.substr(at.begin, at.end - at.begin));
+    return out;
+  }
+  /// How runs of a varying statement find its pattern, which decides what they cost.
+  std::string way(std::size_t k) const {
+    const Statement& s = plan->statements[k];
+    if (goes_by_rows(*plan, with_own_rank(s))) return "row by row";
+    return KnownPatterns(*plan, s).can_keep() ? "a schedule for each set of parameters, remembered"
+                                              : "a schedule made in every run, in tens of microseconds";
   }
 };
 
@@ -79,6 +105,7 @@ Explanation count(const Contents& contents, std::int64_t size) {
   const std::size_t statements = out.statements.size();
   std::vector<std::vector<CollectiveCandidates>> candidates(statements);
   std::vector<std::vector<Count>> in_one_step(statements), in_two_steps(statements);  // by statement and rank
+  out.traffic.resize(statements);
   const TwoStepLimits limits;
   for (const std::int64_t rank : out.ranks) {
     const Schedule schedule = dry.visit(rank).schedule;
@@ -87,6 +114,7 @@ Explanation count(const Contents& contents, std::int64_t size) {
       CollectiveCandidates& c = candidates[k].emplace_back(collective_candidates(s));
       c.wants_two_steps = can_go_in_two_steps(plan.statements[k], s, limits);
       in_one_step[k].push_back(sent(s));
+      note_moving(s, out.traffic[k].moving);
       Count& both = in_two_steps[k].emplace_back();
       if (!c.wants_two_steps) continue;
       const Steps steps = steps_of(plan.statements[k], s);
@@ -97,7 +125,7 @@ Explanation count(const Contents& contents, std::int64_t size) {
   for (std::size_t k = 0; k < statements; ++k) {
     const CollectiveForm form = out.are_all ? agreed_form(candidates[k]) : CollectiveForm();
     out.collectives.push_back(form.kind == transport::CollectiveKind::none ? "" : to_text(form, plan.statements[k]));
-    Traffic& traffic = out.traffic.emplace_back();
+    Traffic& traffic = out.traffic[k];
     traffic.by_rank = std::move((form.is_in_two_steps ? in_two_steps : in_one_step)[k]);
     for (const Count& c : traffic.by_rank) traffic.total += c;
   }
@@ -120,6 +148,8 @@ void print_json(const PlanModel& plan, const Explanation& e, std::int64_t size, 
               {"form", e.form(k)},
               {"messages", t.total.messages},
               {"bytes", t.total.bytes}};
+    if (e.statements[k].is_varying) item["way"] = e.way(k);
+    for (const std::string& place : e.idle_places(k)) item["nothing_goes_to"].push_back(place);
     if (!e.are_all)
       for (std::size_t r = 0; r < e.ranks.size(); ++r)
         item["sent_by_sampled_ranks"].push_back(
@@ -150,8 +180,10 @@ void print_text(const PlanModel& plan, const Explanation& e, std::int64_t size, 
     fmt::print("\n{}: {}\n", plan.statements[k].name, on_one_line(plan.statements[k].text.text));
     fmt::print("  knowledge  {}: {}\n", name_of(knowledge.knowledge), knowledge.reason);
     fmt::print("  pattern    found {}\n", discovery_text(e, k));
-    fmt::print("  form       {}\n", e.form(k));
+    fmt::print("  form       {}{}\n", e.form(k), e.statements[k].is_varying ? ": " + e.way(k) : "");
     if (e.form(k) == "nothing") fmt::print("             {}\n", why_nothing(plan.statements[k]));
+    for (const std::string& place : e.idle_places(k))
+      fmt::print("             nothing goes to `{}`: {}\n", place, why_nothing(plan.statements[k]));
     if (e.are_all) fmt::print("  sends      {}, all ranks together\n", sent_text(e.traffic[k].total));
     else
       for (std::size_t r = 0; r < e.ranks.size(); ++r)

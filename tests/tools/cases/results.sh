@@ -75,6 +75,13 @@ case_explain_counts_messages_and_payload() {
   echo '{"kplan": 1, "name": "p", "buffers": {"a": {"type": "f64", "shape": [5]}, "b": {"type": "f64", "shape": [5]}}, "statements": [{"communicate": "b[k]@rank <<= a[k]@(rank + 1) % size where k in range(5)"}]}' > p.json
   expect 0 explain p.json --ranks 3 && says "form       nothing" && says 'say `"direction": "pull"`'
   expect 0 explain p.json --ranks 1 && says "form       local"
+  # One of two reductions, too; what a varying statement costs is said as well.
+  echo '{"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "default": 4}}, "buffers": {"a": {"type": "f64", "shape": [5]}}, "statements": [{"communicate": "a[0]@rank + 1 <<= a[3]@rank, a[n]@rank <<= a[1]@rank + 1 where rank + 1 < size"}]}' > p.json
+  expect 0 explain p.json --ranks 3 && says 'nothing goes to `a[n]`' && says 'say `"direction": "pull"`'
+  expect 0 explain p.json --ranks 3 --json && holds "d['statements'][0]['nothing_goes_to'] == ['a[n]']"
+  expect 0 explain "$examples/particles.json" --ranks 3 --json && holds "'nothing_goes_to' not in d['statements'][0]"
+  expect 0 explain "$examples/moving-particles.json" --ranks 3 && says "dynamic: row by row"
+  expect 0 explain "$examples/window.json" --ranks 3 && says "dynamic: a schedule for each set of parameters"
   expect 0 explain "$examples/circular-shift.json" --ranks 256 --json && holds "d['statements'][0]['messages'] == 256 and 'sampled_ranks' not in d"
   expect 0 explain "$examples/circular-shift.json" --ranks 1000 --json && holds "d['statements'][0]['messages'] == len(d['sampled_ranks']) < 1000"
 }
