@@ -6,6 +6,7 @@ namespace kplan {
 
 RowsWay::RowsWay(const BoundPlan& bound, std::size_t number, std::shared_ptr<RowStatement> rows)
     : is_pull_(bound.model->statements[number].is_pull),
+      is_told_(is_told(infer_knowledge(*bound.model, bound.model->statements[number]))),
       number_(static_cast<int>(number)),
       rows_(std::move(rows)),
       general_(bound, number) {}
@@ -31,8 +32,8 @@ RowsWay::RowsWay(const BoundPlan& bound, std::size_t number, std::shared_ptr<Row
         general_.add({.from = came.from, .notice = {}, .payload = rows_->payload(came.letter)});
   general_.arrived().order();
   go_general_way(context);
-  // Where values only are copied, as bodies are, it finds what was wrong.
-  if (std::ranges::any_of(came_, &RowStatement::Came::has_body)) fail_damaged_letter();
+  // Where values only are copied, as bodies and elements that every rank knows of are, it has found what was wrong.
+  if (!is_told_ || std::ranges::any_of(came_, &RowStatement::Came::has_body)) fail_damaged_letter();
 }
 
 void RowsWay::go_general_way(const RunContext& context) {

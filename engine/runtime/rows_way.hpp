@@ -1,5 +1,5 @@
 #pragma once
-// The way of a varying pattern that one end knows and whose statement goes by rows (row_statement.hpp). What does not
+// The way of a varying pattern whose statement goes by rows (row_statement.hpp). What does not
 // in some run, and what is wrong, is left to the general way.
 
 #include <memory>
@@ -26,6 +26,7 @@ class RowsWay final : public VaryingWay {
   void go_general_way(const RunContext& context);
 
   bool is_pull_;
+  bool is_told_;  ///< else every rank could work the pattern out, too
   int number_;
   std::shared_ptr<RowStatement> rows_;
   ToldWay general_;

@@ -20,14 +20,14 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
       size_(transport.size()),
       first_(transport.open_exchange(deadline)),
       letters_(rows) {
-  if (!is_told(infer_knowledge(*bound.model, statement_))) {
+  if (rows) {
+    way_ = std::make_unique<RowsWay>(bound, number, std::move(rows));
+  } else if (is_told(infer_knowledge(*bound.model, statement_))) {
+    way_ = std::make_unique<ToldWay>(bound, number);
+  } else {
     auto way = std::make_unique<KnownWay>(bound, number);
     known_ = way.get();
     way_ = std::move(way);
-  } else if (rows) {
-    way_ = std::make_unique<RowsWay>(bound, number, std::move(rows));
-  } else {
-    way_ = std::make_unique<ToldWay>(bound, number);
   }
   if (is_asked_for() || can_settle()) second_ = transport.open_exchange(deadline);
   for (transport::SparseExchange* exchange : {first_.get(), second_.get()})

@@ -269,6 +269,7 @@ class Drawing : Dice {
         return chance(80) ? fmt::format("(upper * {} + {}) % {}", between(1, 3), between(0, 7), extent) : "upper";
       case 10: return fmt::format("(own + {}) % {}", name(), extent);
       case 11:
+        if (has("moving") && chance(70)) return fmt::format("moving[{} % 12] % {}", name(), extent);
         return has("moving") ? fmt::format("(moving[3] + {}) % {}", name(), extent)
                              : fmt::format("(upper + {}) % {}", name(), extent);
       case 0: return std::to_string(between(0, extent - 1));

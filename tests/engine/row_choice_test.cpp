@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "plans/json_reader.hpp"
@@ -10,6 +11,7 @@
 
 using namespace kplan;
 using kplan::tests::claim;
+using kplan::tests::error_of;
 using kplan::tests::on_ranks;
 
 namespace {
@@ -49,6 +51,11 @@ TEST_CASE("statements go by rows where contents choose slices or elements, or en
   CHECK(is_by_rows("x[0]@d << sum << y[first[d]]@rank where d in world, place[0] > 0"));
   CHECK(is_by_rows("x[k]@(rank + 1) % size <<= y[mine[k]]@rank where k in range(mine[0])"));
   CHECK(is_by_rows("x[k]@0 << sum << y[i]@rank where k in range(mine[0]), i = 2 * mine[k] + 1"));
+  // Every rank could replay these, and none remember them.
+  CHECK(is_by_rows("x[k]@(rank + 1) % size <<= y[mine[k]]@rank where k in range(size)"));
+  CHECK(is_by_rows("x[place[k]]@(s + 1) % size <<= y[first[k]]@s where s in world, k in range(size)"));
+  CHECK_FALSE(is_by_rows("x[k]@(rank + 1) % size << sum << y[mine[k]]@rank where k in range(size)"));
+  CHECK_FALSE(is_by_rows("x[k]@(s + 1) % size <<= y[mine[k]]@s where s in world, k in range(s)"));
   // Each element chosen stands for many.
   CHECK_FALSE(is_by_rows("x[4 * k + j]@0 <<= y[mine[k] + j]@rank where k in range(mine[0]), j in range(4)"));
   // What one end knows in closed form, or applies by loops, does not.
@@ -107,5 +114,47 @@ TEST_CASE("a rank that exchanges parts of one buffer with itself has both", "[ro
     e.bind("x", x), e.bind("y", y), e.bind("count", count), e.bind("first", first), e.bind("place", place);
     e.run();
     claim(x == std::vector<std::int32_t>{5, 6, 3, 1, 2, 3}, "an element is wrong");
+  });
+}
+
+TEST_CASE("elements that a list chooses anew in every run, where every rank could replay the rest", "[row-choice]") {
+  const Plan plan = Plan::parse(exchange_of_parts("x[k]@(rank + 1) % size <<= y[mine[k]]@rank where k in range(size)"));
+  const Plan scatter =
+      Plan::parse(exchange_of_parts("x[place[k]]@(s + 1) % size <<= y[first[k]]@s where s in world, k in range(size)"));
+  on_ranks(3, [&](Engine& engine) {
+    constexpr int n = 9;
+    const int me = engine.rank(), from = (me + 2) % 3;
+    std::vector<std::int32_t> x(n), y(n), count(3), first(3), place(3), mine(3);
+    for (int k = 0; k < n; ++k) y[static_cast<std::size_t>(k)] = 10 * me + k;
+    const auto bound = [&](const Plan& p) {
+      Executable e = engine.compile(p, {{"n", n}});
+      e.bind("x", x), e.bind("y", y), e.bind("count", count), e.bind("first", first), e.bind("place", place);
+      e.bind("mine", mine);
+      return e;
+    };
+    Executable gather = bound(plan), spread = bound(scatter);
+    for (int run = 0; run < 4; ++run) {
+      for (int k = 0; k < 3; ++k) {
+        const auto at = static_cast<std::size_t>(k);
+        mine[at] = (me + k * run) % n, first[at] = (k + run) % n, place[at] = (2 * k + run) % n;
+      }
+      std::ranges::fill(x, -1);
+      gather.run();
+      for (int k = 0; k < 3; ++k)
+        claim(x[static_cast<std::size_t>(k)] == 10 * from + (from + k * run) % n, "an element is wrong");
+      std::ranges::fill(x, -1);
+      spread.run();
+      for (int k = 0; k < 3; ++k)
+        claim(x[static_cast<std::size_t>((2 * k + run) % n)] == 10 * from + (k + run) % n, "an element is elsewhere");
+    }
+    const std::vector<std::int32_t> before = x;
+    mine[2] = me == 1 ? n : 0;  // on one rank only
+    claim(error_of([&] { gather.run(); }).find("index 9 is outside the 9 elements of `y`") != std::string::npos,
+          "an index outside is not told");
+    place = {4, 4, 5};
+    claim(error_of([&] { spread.run(); }).find("KP-P060") != std::string::npos, "a place is assigned twice");
+    claim(x == before, "a run that fails has written");
+    mine[2] = 0;
+    gather.run();
   });
 }
