@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <set>
 
+#include "engine/analysis/knowledge.hpp"
 #include "engine/bind.hpp"
 #include "plans/diagnostic.hpp"
 
@@ -193,6 +195,16 @@ Values Contents::values(std::int64_t rank, std::int64_t size) const {
                      type.is_record() ? Value::records(contents.bytes()) : array_value(type.scalar, contents.bytes()));
   }
   return out;
+}
+
+std::vector<std::string> Contents::made_up() const {
+  const PlanModel& plan = plan_.model();
+  std::set<std::string> out;
+  for (const Statement& s : plan.statements)
+    for (const int b : varying_names(plan, s).buffers)
+      if (const auto number = static_cast<std::size_t>(b); !data_ || !data_->buffer(number))
+        out.insert(plan.buffers[number].name);
+  return {out.begin(), out.end()};
 }
 
 RankMemory Contents::memory(std::int64_t rank, std::int64_t size) const {

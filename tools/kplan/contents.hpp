@@ -27,6 +27,8 @@ class Contents {
   RankMemory memory(std::int64_t rank, std::int64_t size) const;
   /// Whether the buffer's contents are handed to compile, and not bound.
   bool is_given(std::size_t b) const;
+  /// The varying buffers that decide patterns and that nothing is said of: their contents are the default values.
+  std::vector<std::string> made_up() const;
 
  private:
   using Parameters = std::vector<std::optional<ScalarValue>>;

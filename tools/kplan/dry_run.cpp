@@ -20,6 +20,16 @@ namespace {
 
 std::shared_ptr<const PlanModel> model_of(const Plan& plan) { return {std::shared_ptr<const void>(), &plan.model()}; }
 
+/// The error, with the buffers whose contents may be why.
+PlanError with_made_up(const PlanError& error, const std::vector<std::string>& buffers) {
+  const std::string what = error.what(), code = " [" + error.code() + "]";
+  const std::size_t end = std::min(what.find(code), what.size());
+  std::string detail = what.substr(std::min(end + code.size() + 1, what.size()));
+  detail += fmt::format("{}    the contents of `{}` are made up, since no data document gives them (--data FILE)",
+                        detail.empty() ? "" : "\n", fmt::join(buffers, "`, `"));
+  return {error.code(), what.substr(0, end), detail};
+}
+
 }  // namespace
 
 std::shared_ptr<const PlanModel> model_as_run(const Plan& plan) { return with_planes(model_of(plan)); }
@@ -69,7 +79,7 @@ void DryRun::tell() {
   }
 }
 
-DryRun::Visit DryRun::visit(std::int64_t rank) {
+DryRun::Visit DryRun::visit(std::int64_t rank) try {
   kept_.push_back(values_of(rank));
   Visit out{kept_.back().values.bound, {}};
   compare_facts(out.bound, rank);
@@ -90,6 +100,10 @@ DryRun::Visit DryRun::visit(std::int64_t rank) {
       ends_.push_back({s.statement, s.world_rank_of(m.peer), rank, m.element_count, false, m.digest});
   }
   return out;
+} catch (const PlanError& error) {
+  const std::vector<std::string> made_up = contents_.made_up();
+  if (made_up.empty() || !error.code().starts_with("KP-P")) throw;
+  throw with_made_up(error, made_up);
 }
 
 void DryRun::compare_facts(const BoundPlan& bound, std::int64_t rank) {

@@ -169,3 +169,16 @@ PLAN
   refuse KP-P052 check plane.json --ranks 2 --set k=4
   refuse KP-P052 run plane.json --ranks 2 --set k=-1
 }
+
+case_contents_that_are_made_up_are_said_to_be() {
+  cat >list.json <<'PLAN'
+{"kplan": 1, "name": "list",
+ "buffers": {"list": {"type": "i32", "shape": [4], "time": "varying"}, "x": {"type": "f64", "shape": [4]},
+             "y": {"type": "f64", "shape": [4]}},
+ "statements": [{"communicate": "y[k]@(rank + 1) % size <<= x[list[k]]@rank where k in range(4)"}]}
+PLAN
+  refuse KP-P052 explain list.json --ranks 2 && complains 'the contents of `list` are made up'
+  echo '{"list": {"fill": "4"}}' >list.data.json
+  refuse KP-P052 explain list.json --ranks 2
+  ! grep -q "made up" stderr || fail "contents that are given are called made up"
+}
