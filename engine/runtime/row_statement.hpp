@@ -1,8 +1,8 @@
 #pragma once
-// Runs of a statement whose pattern only one end knows, without a schedule. That end's environments are rows. Of a
-// push, the sender copies the elements of its rows into letters, one row after the other; their receivers work out the
-// places of the rows that have come and write them in the same order. Of a pull, the receiver asks for rows, and is
-// answered with their values in the same order. For statements of plain form, see of().
+// Runs of a statement whose pattern only one end knows, or tells the other all the same, without a schedule. That end's
+// environments are rows. Of a push, the sender copies the elements of its rows into letters, one row after the other;
+// their receivers work out the places of the rows that have come and write them in the same order. Of a pull, the
+// receiver asks for rows, and is answered with their values in the same order. For statements of plain form, see of().
 
 #include <memory>
 #include <optional>

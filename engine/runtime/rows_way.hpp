@@ -1,6 +1,6 @@
 #pragma once
-// The way of a varying pattern whose statement goes by rows (row_statement.hpp). What does not
-// in some run, and what is wrong, is left to the general way.
+// The way of a varying pattern whose statement goes by rows (row_statement.hpp). What does not in some run, and what is
+// wrong, is left to the general way.
 
 #include <memory>
 
