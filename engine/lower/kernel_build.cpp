@@ -238,6 +238,7 @@ void Lowering::Build::add_updates(const Reduction& r, bool is_assign) {
 }
 
 KernelCall Lowering::Build::finish(const char* kind, int reduction, bool is_injective) {
+  call.statement = lowering.schedule_.statement;
   call.reduction = reduction;
   if (is_block_copy()) {
     call.spec = -1;

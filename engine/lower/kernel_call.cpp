@@ -106,6 +106,7 @@ KernelCall Lowering::unpack(const MessagePart& part) {
     call.is_native = true;
     call.native_buffer = r.place->id;
     call.native = part.piece;
+    call.statement = schedule_.statement;
     call.reduction = part.reduction;
     return call;
   }

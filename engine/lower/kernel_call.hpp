@@ -30,7 +30,7 @@ struct KernelCall {
   std::vector<std::int64_t> extents, strides_bytes;
   std::vector<std::uint64_t> scalars;                ///< two words a slot
   std::vector<std::pair<int, int>> varying_scalars;  ///< slot, parameter: filled in at every run
-  int reduction = 0;
+  int statement = 0, reduction = 0;
   /// An operator that is a C++ function: no spec; tracks of the place and of the message, in bytes.
   bool is_native = false;
   int native_buffer = -1;

@@ -17,16 +17,16 @@ namespace kplan {
 }
 
 [[gnu::hot]] void FoundPattern::stage(const RunContext& context) {
-  context.pack(receiving->staging, receiving->staged.data(), schedule.statement);
+  for (IncomingMessage& m : receiving->incoming) context.pack(m.staging, m.staged.data());
 }
 
 [[gnu::hot]] void FoundPattern::apply(const RunContext& context, const ArrivedPatterns& arrived) {
   if (!has_part()) return;
   for (IncomingMessage& m : receiving->incoming) {
-    const std::byte* message = m.is_local ? receiving->staged.data() : nullptr;
+    const std::byte* message = m.is_local ? m.staged.data() : nullptr;
     if (const ArrivedPattern* from = m.is_local ? nullptr : arrived.from(m.peer)) message = from->payload.data();
-    const bool is_direct = m.is_local && receiving->staging.empty();
-    context.unpack(m.calls, message, schedule.statement, /*has_values=*/is_direct);
+    const bool is_direct = m.is_local && m.staging.empty();
+    context.unpack(m.calls, message, /*has_values=*/is_direct);
   }
 }
 

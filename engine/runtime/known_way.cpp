@@ -33,7 +33,7 @@ KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
     if (sent.element_count == 0) continue;
     std::byte* const letter =
         to.letters.add(to.exchange, static_cast<int>(m.world_rank), message_letter_bytes(m.bytes));
-    context.pack(m.calls, begin_message_letter(letter, to.uniform_hash, &sent), static_cast<int>(number_));
+    context.pack(m.calls, begin_message_letter(letter, to.uniform_hash, &sent));
   }
 }
 

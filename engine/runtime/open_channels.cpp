@@ -1,14 +1,13 @@
-// How it works: every end of a message gets a spec; short messages of one phase between the same two ranks share one.
-// Pieces of long messages go through one channel for each pair of ranks, or, where all ranks are sent the same and one
-// channel can reach several, through one for each sender.
-// Both ends of a message come to the same answers: they know its size, that all ranks have the same phases, and are on
-// the same path.
+// How it works: short messages of one phase between the same two ranks become one, and every end of a message gets a
+// spec. Pieces of long messages go through one channel for each pair of ranks, or, where all ranks are sent the same
+// and one channel can reach several, through one for each sender. Both ends of a message come to the same answers: they
+// know its size, that all ranks have the same phases, and are on the same path.
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "engine/analysis/planes.hpp"
+#include "engine/runtime/joined_statements.hpp"
 #include "engine/runtime/program.hpp"
 #include "engine/runtime/uniform_check.hpp"
 
@@ -18,7 +17,6 @@ namespace {
 using transport::ChannelSpec;
 using transport::Direction;
 
-constexpr std::size_t fewest_pieces = 2;                            ///< of a message that may go so
 constexpr std::size_t fewest_both_ways = 64;                        ///< shorter ones may stay in the caches whole
 constexpr std::int64_t least_copied_bytes = 128;                    ///< together, for a copy as fast as memory is
 constexpr std::size_t most_private_bytes = std::size_t{256} << 10;  ///< of messages made whole before they are copied
@@ -40,8 +38,7 @@ transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
 
 /// Whether the message is long enough to go in pieces.
 bool is_long(const transport::Transport& transport, const auto& message) {
-  const std::size_t piece = transport.piece_bytes(static_cast<int>(message.world_rank));
-  return piece > 0 && message.bytes >= fewest_pieces * piece;
+  return may_go_in_pieces(message.bytes, transport.piece_bytes(static_cast<int>(message.world_rank)));
 }
 
 /// The same where it goes alike to as many ranks as one channel reaches: the more of them there are, the sooner it is
@@ -90,8 +87,8 @@ void prepare_to_go_ahead(const transport::Transport& transport, OutgoingMessage&
 void prepare_for_parts(const transport::Transport& transport, IncomingMessage& m, std::size_t part_bytes) {
   const auto peer = static_cast<int>(m.world_rank);
   const bool may_come_ahead = transport.ahead_bytes(peer, m.bytes) > 0;
-  const bool is_long = part_bytes > 0 && m.bytes >= fewest_pieces * part_bytes && !transport.delivers_alone(peer);
-  if ((!is_long && !may_come_ahead) || m.pieces || !MessageCursor::serves(m.calls)) return;
+  const bool takes_long = may_go_in_pieces(m.bytes, part_bytes) && !transport.delivers_alone(peer);
+  if ((!takes_long && !may_come_ahead) || m.pieces || !MessageCursor::serves(m.calls)) return;
   m.may_come_ahead = may_come_ahead;
   m.part_bytes = part_bytes > 0 ? part_bytes : m.bytes;
   m.cursor = std::make_unique<MessageCursor>();
@@ -132,123 +129,120 @@ void add_hashes(Program& program, const transport::Transport& transport) {
   }
 }
 
-/// The channels to be opened.
-class Specs {
+/// The ends of messages that are made ready, and the channels to be opened for them.
+class Ends {
  public:
-  Specs(const Schedule& schedule, const transport::Transport& transport)
-      : transport_(transport), has_common_phases_(schedule.has_common_phases) {
-    for (std::size_t p = 0; p < schedule.phases.size(); ++p)
-      for (const int statement : schedule.phases[p]) phases_[statement] = p;
+  Ends(const Program& program, const LongMessages& limits, transport::Transport& transport)
+      : model_(*program.bound.model), schedule_(program.schedule), limits_(limits), transport_(transport) {
+    for (std::size_t p = 0; p < schedule_.phases.size(); ++p)
+      for (const int statement : schedule_.phases[p]) phases_[statement] = p;
   }
 
+  /// All messages are noted before the first is added.
+  void note(const auto& message, Direction direction) {
+    bytes_[{phases_.at(message.statement), direction}] += message.bytes;
+  }
+
+  void add(OutgoingMessage& m) {
+    const StatementSchedule& s = schedule_of(m);
+    const auto peer = static_cast<int>(m.world_rank);
+    m.ends_when_sent = !transport_.delivers_alone(peer);
+    const Message& sent = *std::ranges::find(s.sends, m.peer, &Message::peer);
+    if (may_be_placed(m) && !m.in_place) m.placement = Placement::of_sent(statement_of(m), s, sent, limits_.placing);
+    add(m, Direction::send, sent.is_taken_whole);
+    prepare_for_far(transport_, m);
+    if (m.is_of_several) return;
+    if (transport_.lends_memory(peer) && !m.has_hash)
+      m.loan = OutgoingLoan::of(statement_of(m), s, sent, limits_.lending);
+    // A receiver takes in pieces what it fetches and cannot fetch into place.
+    const std::size_t least_fetched = transport_.fetch_bytes(peer);
+    if ((m.pieces || m.is_carried) && least_fetched > 0 && m.bytes >= least_fetched) m.fetched_from = m.in_place;
+    if (!transport_.lends_regions(peer)) m.in_place.reset();
+    if (!m.has_hash) prepare_to_go_ahead(transport_, m);
+    m.may_be_taken_back = m.in_place && transport_.lends_memory(peer);
+    m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);
+    if (m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !s.reads_what_it_writes)
+      m.pieces->when = in_pieces(m);
+  }
+
+  void add(IncomingMessage& m) {
+    const StatementSchedule& s = schedule_of(m);
+    if (may_be_placed(m))
+      m.placement = Placement::of_received(statement_of(m), s, *std::ranges::find(s.receives, m.peer, &Message::peer),
+                                           limits_.placing);
+    add(m, Direction::receive, !MessageCursor::serves(m.calls));
+    if (!m.is_of_several && !m.has_hash) prepare_for_parts(transport_, m, limits_.part_bytes);
+  }
+
+  void open(transport::Clock::time_point deadline) {
+    std::vector<ChannelSpec> specs;
+    for (const Wanted& w : specs_) {
+      specs.push_back(w.spec);
+      if (w.spec.slots == 0) specs.back().slots = transport_.best_slots(w.spec.peer, w.spec.capacity_bytes);
+    }
+    auto channels = transport_.open(specs, deadline);
+    for (std::size_t k = 0; k < channels.size(); ++k) *specs_[k].target = std::move(channels[k]);
+  }
+
+ private:
+  /// One channel, and whose it is.
+  struct Wanted {
+    ChannelSpec spec;  ///< slots 0: as many as are best
+    std::unique_ptr<transport::Channel>* target = nullptr;
+  };
+
+  const StatementSchedule& schedule_of(const auto& message) const {
+    return schedule_.statements[static_cast<std::size_t>(message.statement)];
+  }
+  const Statement& statement_of(const auto& message) const {
+    return model_.statements[static_cast<std::size_t>(message.statement)];
+  }
+  /// Where placed messages lie is told once.
+  bool may_be_placed(const auto& message) const {
+    return transport_.places_messages(static_cast<int>(message.world_rank)) && !message.is_of_several &&
+           !message.has_hash && planes_of(model_, statement_of(message)).empty();
+  }
+  void add(const ChannelSpec& spec, std::unique_ptr<transport::Channel>& target) { specs_.push_back({spec, &target}); }
   /// The message has a channel of its own, and a part in a stream of pieces where it may go so.
-  void add(const StatementSchedule& s, auto& message, Direction direction, bool is_taken_whole) {
-    const auto peer = static_cast<int>(message.world_rank), id = s.statement;
+  void add(auto& message, Direction direction, bool is_taken_whole) {
+    const auto peer = static_cast<int>(message.world_rank);
+    const int id = message.statement;
     add({.peer = peer,
          .id = static_cast<std::uint32_t>(id),
          .capacity_bytes = message.bytes,
          .slots = 0,
          .direction = direction,
          .is_placed = message.placement != nullptr,
-         .ahead_bytes = transport_.ahead_bytes(peer, message.bytes)},
+         .ahead_bytes = message.is_of_several ? 0 : transport_.ahead_bytes(peer, message.bytes)},
         message.channel);
-    if (go_alike(s, message)) add_alike_pieces(message, id);
+    if (message.is_of_several) return;
+    if (go_alike(message)) add_alike_pieces(message, id);
     else if (!is_taken_whole && is_long(transport_, message)) add_pieces(message, stream(peer, id, direction), id);
   }
-
   /// When a sent message goes in pieces. Where about as much comes meanwhile, both ranks are busy all the time anyway:
   /// shorter messages go whole while they stay in the caches, which the speed of long copies tells. Elsewhere the
   /// receiver has nothing to do while all is packed.
-  InPieces in_pieces(const StatementSchedule& s, const OutgoingMessage& message) const {
-    if (go_alike(s, message)) return InPieces::always;
+  InPieces in_pieces(const OutgoingMessage& message) const {
+    if (go_alike(message)) return InPieces::always;
     const std::size_t piece = transport_.piece_bytes(static_cast<int>(message.world_rank));
-    if (!go_both_ways(s) || message.bytes >= fewest_both_ways * piece) return InPieces::always;
+    if (!go_both_ways(message) || message.bytes >= fewest_both_ways * piece) return InPieces::always;
     const bool is_copied =
         std::ranges::all_of(message.calls, [](const ReadyCall& c) { return c.run_bytes() >= least_copied_bytes; });
     return is_copied ? InPieces::from_memory : InPieces::never;
   }
-
-  /// All messages are noted before the first is added.
-  void note(const StatementSchedule& s, const auto& message, Direction direction) {
-    bytes_[{phases_.at(s.statement), direction}] += message.bytes;
-    if (is_short(message)) ++short_ones_[key(s, message, direction)];
-  }
-
-  // Messages that share channels are added in the order in which they are noted.
-
-  bool is_shared(const StatementSchedule& s, const auto& message, Direction direction) const {
-    return has_common_phases_ && is_short(message) && short_ones_.at(key(s, message, direction)) > 1;
-  }
-  void add_shared(const StatementSchedule& s, auto& message, Direction direction) {
-    const auto [carrier, is_new] = carriers_.emplace(key(s, message, direction), specs_.size());
-    if (!is_new) {
-      Wanted& wanted = specs_[carrier->second];
-      const std::size_t offset = (wanted.spec.capacity_bytes + 63) / 64 * 64;
-      if (offset + message.bytes <= most_carried_bytes) {
-        wanted.spec.capacity_bytes = offset + message.bytes;
-        wanted.targets.push_back(&message.channel);
-        wanted.offsets_bytes.push_back(offset);
-        return;
-      }
-      carrier->second = specs_.size();
-    }
-    add({.peer = static_cast<int>(message.world_rank),
-         .id = static_cast<std::uint32_t>(s.statement),
-         .capacity_bytes = message.bytes,
-         .slots = 0,
-         .direction = direction},
-        message.channel);
-  }
-
-  void open(transport::Transport& transport, transport::Clock::time_point deadline) {
-    std::vector<ChannelSpec> specs;
-    for (const Wanted& w : specs_) {
-      specs.push_back(w.spec);
-      if (w.spec.slots == 0) specs.back().slots = transport.best_slots(w.spec.peer, w.spec.capacity_bytes);
-    }
-    auto channels = transport.open(specs, deadline);
-    for (std::size_t k = 0; k < channels.size(); ++k) {
-      const Wanted& w = specs_[k];
-      if (w.targets.size() == 1) {
-        *w.targets[0] = std::move(channels[k]);
-        continue;
-      }
-      auto parts = transport::parts_of(std::move(channels[k]), w.spec.direction, w.offsets_bytes, w.spec.capacity_bytes,
-                                       may_be_far(transport, w.spec.peer, w.spec.capacity_bytes));
-      for (std::size_t p = 0; p < parts.size(); ++p) *w.targets[p] = std::move(parts[p]);
-    }
-  }
-
- private:
-  static constexpr std::size_t most_carried_bytes = 4096;
-
-  /// One channel, and whose it is; with several, parts at those offsets.
-  struct Wanted {
-    ChannelSpec spec;  ///< slots 0: as many as are best
-    std::vector<std::unique_ptr<transport::Channel>*> targets;
-    std::vector<std::size_t> offsets_bytes;
-  };
-  using Key = std::tuple<std::size_t, std::int64_t, Direction>;  ///< phase, peer
-
-  void add(const ChannelSpec& spec, std::unique_ptr<transport::Channel>& target) {
-    specs_.push_back({spec, {&target}, {0}});
-  }
-  bool is_short(const auto& message) const {
-    const auto peer = static_cast<int>(message.world_rank);
-    return peer != transport_.rank() && message.bytes <= transport_.best_shared_bytes(peer) &&
-           !is_long(transport_, message);
-  }
   /// Whether this rank is sent about as much as it sends meanwhile, by whomever.
-  bool go_both_ways(const StatementSchedule& s) const {
-    const std::size_t phase = phases_.at(s.statement);
+  bool go_both_ways(const auto& message) const {
+    const std::size_t phase = phases_.at(message.statement);
     const auto there = bytes_.find({phase, Direction::send}), back = bytes_.find({phase, Direction::receive});
     if (there == bytes_.end() || back == bytes_.end()) return false;
     const auto [less, more] = std::minmax(there->second, back->second);
     return 2 * less >= more;
   }
   /// Whether the message goes to several ranks alike, through one channel where it goes in pieces.
-  bool go_alike(const StatementSchedule& s, const auto& message) const {
-    return has_common_phases_ && sends_alike(s) && !s.is_taken_whole_by_some && is_long_if_alike(transport_, message);
+  bool go_alike(const auto& message) const {
+    const StatementSchedule& s = schedule_of(message);
+    return schedule_.has_common_phases && sends_alike(s) && !s.is_taken_whole_by_some &&
+           is_long_if_alike(transport_, message);
   }
   static void add_pieces(auto& message, const std::shared_ptr<PieceStream>& stream, int statement) {
     using Pieces = typename std::decay_t<decltype(message.pieces)>::element_type;
@@ -297,12 +291,10 @@ class Specs {
         out->channel);
     return out;
   }
-  Key key(const StatementSchedule& s, const auto& message, Direction direction) const {
-    return {phases_.at(s.statement), message.world_rank, direction};
-  }
-
-  const transport::Transport& transport_;
-  bool has_common_phases_;
+  const PlanModel& model_;
+  const Schedule& schedule_;
+  const LongMessages& limits_;
+  transport::Transport& transport_;
   std::map<int, std::size_t> phases_;                                          ///< by statement
   std::map<std::pair<int, Direction>, std::shared_ptr<PieceStream>> streams_;  ///< by peer
   std::shared_ptr<PieceStream> alike_out_;
@@ -310,8 +302,6 @@ class Specs {
   std::map<int, OutgoingMessage*> first_alike_;                     ///< by statement
   std::map<int, std::shared_ptr<PieceStream>> alike_in_;            ///< by sender
   std::map<std::pair<std::size_t, Direction>, std::size_t> bytes_;  ///< by phase
-  std::map<Key, int> short_ones_;                                   ///< how many there are
-  std::map<Key, std::size_t> carriers_;
   std::vector<Wanted> specs_;
 };
 
@@ -328,63 +318,29 @@ std::vector<TakenWhole> taken_whole(const Program& program, const transport::Tra
 
 void open_channels(Program& program, const LongMessages& limits, transport::Transport& transport,
                    transport::Clock::time_point deadline) {
+  share_messages(program, transport);
+  join_statements(program);
   add_hashes(program, transport);
-  Specs specs(program.schedule, transport);
-  for (const StatementProgram& s : program.statements) {
-    const StatementSchedule& schedule = program.schedule.statements[static_cast<std::size_t>(s.statement)];
-    if (schedule.collective.is_native) continue;
-    for (const OutgoingMessage& m : s.outgoing) specs.note(schedule, m, Direction::send);
+  const auto schedule_of = [&](int statement) -> const StatementSchedule& {
+    return program.schedule.statements[static_cast<std::size_t>(statement)];
+  };
+  Ends ends(program, limits, transport);
+  for (StatementProgram& s : program.statements) {
+    if (schedule_of(s.statement).collective.is_native) continue;
+    for (const OutgoingMessage& m : s.outgoing) ends.note(m, Direction::send);
     for (const IncomingMessage& m : s.incoming)
-      if (!m.is_local) specs.note(schedule, m, Direction::receive);
+      if (!m.is_local) ends.note(m, Direction::receive);
   }
   for (StatementProgram& s : program.statements) {
-    const StatementSchedule& schedule = program.schedule.statements[static_cast<std::size_t>(s.statement)];
-    if (schedule.collective.is_native) {
+    if (const StatementSchedule& schedule = schedule_of(s.statement); schedule.collective.is_native) {
       s.collective = transport.open_collective(collective_spec(schedule), deadline);
       continue;
     }
-    const Statement& statement = program.bound.model->statements[static_cast<std::size_t>(s.statement)];
-    // Where placed messages lie is told once.
-    const bool moves = !planes_of(*program.bound.model, statement).empty();
-    for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
-      OutgoingMessage& m = s.outgoing[k];
-      const auto peer = static_cast<int>(m.world_rank);
-      m.ends_when_sent = !transport.delivers_alone(peer);
-      if (specs.is_shared(schedule, m, Direction::send)) {
-        m.in_place.reset();
-        specs.add_shared(schedule, m, Direction::send);
-        continue;
-      }
-      if (transport.places_messages(peer) && !m.in_place && !m.has_hash && !moves)
-        m.placement = Placement::of_sent(statement, schedule, schedule.sends[k], limits.placing);
-      specs.add(schedule, m, Direction::send, schedule.sends[k].is_taken_whole);
-      prepare_for_far(transport, m);
-      if (transport.lends_memory(peer) && !m.has_hash)
-        m.loan = OutgoingLoan::of(statement, schedule, schedule.sends[k], limits.lending);
-      // A receiver takes in pieces what it fetches and cannot fetch into place.
-      const std::size_t least_fetched = transport.fetch_bytes(peer);
-      if ((m.pieces || m.is_carried) && least_fetched > 0 && m.bytes >= least_fetched) m.fetched_from = m.in_place;
-      if (!transport.lends_regions(peer)) m.in_place.reset();
-      if (!m.has_hash) prepare_to_go_ahead(transport, m);
-      m.may_be_taken_back = m.in_place && transport.lends_memory(peer);
-      m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);
-      if (m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !schedule.reads_what_it_writes)
-        m.pieces->when = specs.in_pieces(schedule, m);
-    }
-    for (IncomingMessage& m : s.incoming) {
-      if (m.is_local) continue;
-      if (specs.is_shared(schedule, m, Direction::receive)) {
-        specs.add_shared(schedule, m, Direction::receive);
-        continue;
-      }
-      if (transport.places_messages(static_cast<int>(m.world_rank)) && !m.has_hash && !moves)
-        m.placement = Placement::of_received(
-            statement, schedule, *std::ranges::find(schedule.receives, m.peer, &Message::peer), limits.placing);
-      specs.add(schedule, m, Direction::receive, !MessageCursor::serves(m.calls));
-      if (!m.has_hash) prepare_for_parts(transport, m, limits.part_bytes);
-    }
+    for (OutgoingMessage& m : s.outgoing) ends.add(m);
+    for (IncomingMessage& m : s.incoming)
+      if (!m.is_local) ends.add(m);
   }
-  specs.open(transport, deadline);
+  ends.open(deadline);
 }
 
 }  // namespace kplan

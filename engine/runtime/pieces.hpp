@@ -21,6 +21,11 @@ namespace kplan {
 /// So many looks for a receiver in vain, about a millisecond, and a message goes as a whole, from its slot.
 inline constexpr unsigned most_vain_looks = 1400;
 
+/// Whether a message is so long that it may go in pieces of so many bytes; 0: none may.
+inline bool may_go_in_pieces(std::size_t bytes, std::size_t piece_bytes) {
+  return piece_bytes > 0 && bytes >= 2 * piece_bytes;
+}
+
 /// How far a message is packed or unpacked, when that is done some bytes at a time.
 class MessageCursor {
  public:

@@ -121,9 +121,9 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
   };
   StatementProgram out;
   out.statement = s.statement;
-  out.is_in_sender_order = s.is_in_sender_order;
   const auto add = [&](auto& messages, const Message& message, std::vector<ReadyCall> calls) -> auto& {
     auto& m = messages.emplace_back();
+    m.statement = s.statement;
     m.peer = message.peer;
     m.world_rank = s.world_rank_of(message.peer);
     m.bytes = static_cast<std::size_t>(message.bytes);
@@ -137,15 +137,18 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
     m.in_place = lowered.receives[k].in_place;
     m.own = ready(lowered.receives[k].own);
     m.is_own_first = lowered.receives[k].is_own_first;
+    m.is_in_sender_order = s.is_in_sender_order;
   }
   if (!lowered.local.empty()) {
-    out.staging = ready(lowered.staging);
-    if (!out.staging.empty()) out.staged.resize(static_cast<std::size_t>(s.local_send[0].bytes));
     IncomingMessage& own = out.incoming.emplace_back();
+    own.statement = s.statement;
     own.peer = s.rank;
     own.world_rank = s.world_rank_of(s.rank);
     own.calls = ready(lowered.local);
     own.is_local = true;
+    own.is_in_sender_order = s.is_in_sender_order;
+    own.staging = ready(lowered.staging);
+    if (!own.staging.empty()) own.staged.resize(static_cast<std::size_t>(s.local_send[0].bytes));
     std::ranges::sort(out.incoming, {}, &IncomingMessage::peer);
   }
   return out;
@@ -157,11 +160,11 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
   const auto renew = [&](std::vector<ReadyCall>& calls) {
     for (ReadyCall& c : calls) c.set_varying(parameters);
   };
-  renew(staging);
   for (OutgoingMessage& m : outgoing) renew(m.calls);
   for (IncomingMessage& m : incoming) {
     renew(m.calls);
     renew(m.own);
+    renew(m.staging);
     if (m.loan) m.loan->set_varying(parameters);
   }
 }
@@ -190,6 +193,7 @@ Program make_program(BoundPlan bound, Schedule schedule, NativeOperators operato
   out.bound = std::move(bound);
   out.schedule = std::move(schedule);
   out.specs = table.specs();
+  out.phases = out.schedule.phases;
   out.operators = std::move(operators);
   out.wait_for_code = wait;
   return out;

@@ -24,9 +24,11 @@ struct InPlace {
 
 /// A message that this rank sends in every run.
 struct OutgoingMessage {
+  int statement = 0;                      ///< whose it is; of several the first
   std::int64_t peer = 0, world_rank = 0;  ///< the receiver, in the statement's group and in the world
   std::size_t bytes = 0;
-  bool has_hash = false;  ///< in its last bytes
+  bool is_of_several = false;  ///< statements, which share it
+  bool has_hash = false;       ///< in its last bytes
   std::unique_ptr<transport::Channel> channel;
   std::vector<ReadyCall> calls;
   std::optional<InPlace> in_place;         ///< it is sent from there
@@ -48,8 +50,10 @@ struct OutgoingMessage {
 
 /// A message that this rank receives in every run, or its local share.
 struct IncomingMessage {
+  int statement = 0;                      ///< whose it is; of several the first
   std::int64_t peer = 0, world_rank = 0;  ///< the sender
   std::size_t bytes = 0;
+  bool is_of_several = false;                   ///< statements, which share it
   bool has_hash = false;                        ///< in its last bytes
   std::unique_ptr<transport::Channel> channel;  ///< null: local
   std::vector<ReadyCall> calls;
@@ -58,6 +62,9 @@ struct IncomingMessage {
   std::vector<ReadyCall> own;
   bool is_own_first = false;
   bool is_local = false, is_done = false;
+  bool is_in_sender_order = false;  ///< it is applied after those of lower ranks that are, too
+  std::vector<ReadyCall> staging;   ///< local: values into `staged`, when they cannot be moved directly
+  std::vector<std::byte> staged;
   std::uint64_t next = 0;
   std::unique_ptr<IncomingPieces> pieces;  ///< null: always comes whole
   bool comes_whole = false;                ///< in this run, though it has pieces
@@ -70,14 +77,11 @@ struct IncomingMessage {
   std::size_t taken = 0;        ///< bytes of it that are unpacked, in this run
 };
 
-/// What one statement does in a run once its schedule is known.
+/// What one statement does in a run once its schedule is known, or several of a phase do together.
 struct StatementProgram {
-  int statement = 0;
+  int statement = 0;  ///< of several the first
   std::vector<OutgoingMessage> outgoing;
-  std::vector<IncomingMessage> incoming;  ///< ascending peer in the statement's group, the local share in its place
-  std::vector<ReadyCall> staging;         ///< local share: values into `staged`, when it cannot be moved directly
-  std::vector<std::byte> staged;
-  bool is_in_sender_order = false;
+  std::vector<IncomingMessage> incoming;              ///< in the order of senders, local shares in their place
   std::unique_ptr<transport::Collective> collective;  ///< what carries all messages; null: channels do
   std::unique_ptr<RowStatement> rows;                 ///< of a varying pattern that goes by rows
 
@@ -91,7 +95,9 @@ struct Program {
   std::vector<jit::KernelSpec> specs;
   jit::Wait wait_for_code = jit::Wait::not_at_all;
   std::vector<std::shared_ptr<std::byte>> descriptions;  ///< of messages that can be lent, for their receivers
-  std::vector<StatementProgram> statements;              ///< empty ones, but for rows, where the pattern varies
+  /// By statement. Empty, but for rows, where the pattern varies, and where another one does what it does.
+  std::vector<StatementProgram> statements;
+  std::vector<std::vector<int>> phases;  ///< the statements that run together, without those that others do
   NativeOperators operators;
 };
 
@@ -130,7 +136,7 @@ struct LongMessages {
 /// The long messages that this rank cannot unpack piece by piece.
 std::vector<TakenWhole> taken_whole(const Program& program, const transport::Transport& transport);
 
-/// Collective: opens the channels of all statements.
+/// Collective: opens the channels of all statements, of which those of a phase become one.
 void open_channels(Program& program, const LongMessages& limits, transport::Transport& transport,
                    transport::Clock::time_point deadline);
 

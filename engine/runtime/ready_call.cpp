@@ -106,7 +106,7 @@ std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spe
 
 [[gnu::hot]] std::uint64_t ReadyCall::operator()(const std::vector<BoundMemory>& memory, std::byte* message) {
   if (native_) {
-    (*native_)(memory[static_cast<std::size_t>(call_.native_buffer)].base, message);
+    (*native_)(memory[static_cast<std::size_t>(call_.native_buffer)].base, message + native_offset_bytes_);
     return 0;
   }
   set_bases(memory, message);
@@ -193,6 +193,15 @@ std::uint64_t ReadyCall::run_box(std::size_t level, std::int64_t first, std::int
   const jit::KernelArguments arguments{part_bases_.data(),   part_lists_.data(),         list_length,
                                        part_extents_.data(), call_.strides_bytes.data(), part_scalars_.data()};
   return kernel_(arguments);
+}
+
+void ReadyCall::move_in_message(std::int64_t bytes) {
+  if (native_) native_offset_bytes_ += bytes;
+  for (Base& b : moving_)
+    if (b.buffer < 0) b.offset_bytes += bytes;
+  for (StreamUse& s : call_.streams)
+    if (s.kind == StreamKind::message) s.offset_bytes += bytes;
+  if (units_) units_->first_byte += bytes;
 }
 
 [[gnu::hot]] void ReadyCall::set_varying(const std::vector<ScalarValue>& parameters) {

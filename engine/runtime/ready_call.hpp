@@ -31,6 +31,8 @@ class ReadyCall {
   /// The same with another list for stream 0, the only one that has one.
   std::uint64_t unpack_listed(const std::vector<BoundMemory>& memory, const std::byte* message,
                               std::span<const jit::ListEntry> places);
+  /// Its part of the message lies so much further back: in a message of several.
+  void move_in_message(std::int64_t bytes);
   void set_varying(const std::vector<ScalarValue>& parameters);
   const KernelCall& call() const { return call_; }
   /// How many bytes that lie together at both ends it copies at a time; 0: it does not copy.
@@ -77,6 +79,7 @@ class ReadyCall {
   KernelCall call_;
   jit::Kernel kernel_;
   std::optional<NativeReduction> native_;
+  std::int64_t native_offset_bytes_ = 0;  ///< in the message
   std::vector<Base> moving_;
   std::vector<std::byte*> bases_;
   std::vector<const jit::ListEntry*> lists_;

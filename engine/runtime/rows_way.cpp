@@ -7,7 +7,6 @@ namespace kplan {
 RowsWay::RowsWay(const BoundPlan& bound, std::size_t number, std::shared_ptr<RowStatement> rows)
     : is_pull_(bound.model->statements[number].is_pull),
       is_told_(is_told(infer_knowledge(*bound.model, bound.model->statements[number]))),
-      number_(static_cast<int>(number)),
       rows_(std::move(rows)),
       general_(bound, number) {}
 
@@ -76,7 +75,7 @@ void RowsWay::go_general_way(const RunContext& context) {
 [[gnu::hot]] void RowsWay::apply(const RunContext& context) {
   if (!is_by_rows_) return general_.apply(context);
   if (const ReadyCall* faulty = rows_->apply(context.memory))
-    context.notes.note_zero_divisor(number_, *faulty, /*is_value=*/false);
+    context.notes.note_zero_divisor(*faulty, /*is_value=*/false);
 }
 
 }  // namespace kplan

@@ -27,7 +27,6 @@ class RowsWay final : public VaryingWay {
 
   bool is_pull_;
   bool is_told_;  ///< else every rank could work the pattern out, too
-  int number_;
   std::shared_ptr<RowStatement> rows_;
   ToldWay general_;
   std::vector<RowStatement::Came> came_;  ///< this rank's own rows among them, once they are taken

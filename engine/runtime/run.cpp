@@ -62,7 +62,7 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
     if (varying_.back()) (varying_.back()->can_settle() ? can_settle_ : letters_carry_hash_) = true;
   }
   letters_carry_hash_ = letters_carry_hash_ && !can_settle_;
-  may_go_on_ = program_.schedule.phases.size() > 1 ||
+  may_go_on_ = program_.phases.size() > 1 ||
                std::ranges::any_of(varying_, [](const auto& varying) { return varying != nullptr; });
 }
 
@@ -70,10 +70,10 @@ void Runner::fail(const char* code, const std::string& what, const char* hint) {
   throw TransportError(code, fmt::format("plan {}, {} in run {}{}", program_.schedule.plan, what, run_, hint));
 }
 
-void Runner::note_zero_divisor(int statement, const ReadyCall& call, bool is_value) {
+void Runner::note_zero_divisor(const ReadyCall& call, bool is_value) {
   if (failure_) return;
   const PlanModel& plan = *program_.bound.model;
-  const Statement& s = plan.statements[static_cast<std::size_t>(statement)];
+  const Statement& s = plan.statements[static_cast<std::size_t>(call.call().statement)];
   const Reduction& r = s.reductions[static_cast<std::size_t>(call.call().reduction)];
   std::string message =
       fmt::format("plan {}, statement {}: a divisor is zero in {} on rank {}, run {}", plan.name, s.name,
@@ -87,63 +87,61 @@ void Runner::note_zero_divisor(int statement, const ReadyCall& call, bool is_val
   for (const int number : phase) {
     const auto n = static_cast<std::size_t>(number);
     if (varying_[n]) varying_[n]->begin(context(), std::exchange(compared_, {}));
-    else begin_statement(number, program_.statements[n]);
+    else begin_statement(program_.statements[n]);
   }
 }
 
 /// Where the next message is to be packed.
-[[gnu::hot]] std::byte* Runner::wait_for_slot(int number, OutgoingMessage& m) {
+[[gnu::hot]] std::byte* Runner::wait_for_slot(OutgoingMessage& m) {
   std::byte* slot = nullptr;
-  wait_until(
-      number, [&] { return (slot = m.channel->send_slot(m.next)) != nullptr; },
-      [&] { return std::vector<Wait>{taking(m)}; });
+  wait_until([&] { return (slot = m.channel->send_slot(m.next)) != nullptr; },
+             [&] { return std::vector<Wait>{taking(m)}; });
   return slot;
 }
 
 /// Packs what goes to each rank, or to all of them, and starts the operation.
-void Runner::begin_collective(int number, StatementProgram& s) {
-  wait_until(
-      number, [&] { return s.collective->is_complete(); }, [&] { return not_come(s); });
+void Runner::begin_collective(StatementProgram& s) {
+  wait_until([&] { return s.collective->is_complete(); }, [&] { return not_come(s); });
   std::byte* last = nullptr;
   for (OutgoingMessage& m : s.outgoing) {
     std::byte* const part = s.collective->outgoing(static_cast<int>(m.world_rank));
-    if (part != last) context().pack(m.calls, part, number);
+    if (part != last) context().pack(m.calls, part);
     last = part;
   }
   s.collective->start();
 }
 
-[[gnu::hot]] void Runner::begin_statement(int number, StatementProgram& s) {
-  context().pack(s.staging, s.staged.data(), number);
+[[gnu::hot]] void Runner::begin_statement(StatementProgram& s) {
   for (IncomingMessage& m : s.incoming) {
     m.is_done = m.comes_whole = false;
     m.taken = 0;
+    if (!m.staging.empty()) context().pack(m.staging, m.staged.data());
     if (m.pieces) m.pieces->begin_run();
     if (m.placement) m.channel->expect(m.next, places_ ? transport::Lies::in_place : transport::Lies::in_slot);
   }
-  if (s.collective) return begin_collective(number, s);
-  bool are_others_carried = false;
+  if (s.collective) return begin_collective(s);
+  int in_pieces = -1;  // the last statement of which a message goes so, and carries others
   for (OutgoingMessage& m : s.outgoing)
-    if (!m.is_carried || !are_others_carried) are_others_carried = send(number, m) || are_others_carried;
+    if ((!m.is_carried || m.statement != in_pieces) && send(m)) in_pieces = m.statement;
 }
 
 /// Sends a message, lends it, or begins to send its pieces; whether these carry those of others.
-[[gnu::hot]] bool Runner::send(int number, OutgoingMessage& m) {
+[[gnu::hot]] bool Runner::send(OutgoingMessage& m) {
   if (m.pieces) m.pieces->begin_run();
-  if (m.loan && m.loan->is_wanted() && lend(number, m)) return false;
-  if (lends_to_fetch_ && m.fetched_from && lend_to_fetch(number, m)) return false;
+  if (m.loan && m.loan->is_wanted() && lend(m)) return false;
+  if (lends_to_fetch_ && m.fetched_from && lend_to_fetch(m)) return false;
   if (m.pieces && may_wait_ && m.pieces->are_better()) {
     m.pieces->begin();
-    under_way_.push_back({number, &m});
+    under_way_.push_back(&m);
     return true;
   }
-  std::byte* const slot = wait_for_slot(number, m);
+  std::byte* const slot = wait_for_slot(m);
   const std::uint64_t seq = m.next++;
   if (m.in_place) {
     const std::byte* const region =
         memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes;
     m.channel->put_in_place(seq, region, m.bytes);
-    if (m.may_be_taken_back) note_lent(number, m);
+    if (m.may_be_taken_back) note_lent(m);
     return false;
   }
   if (m.placement && places_) {
@@ -152,15 +150,15 @@ void Runner::begin_collective(int number, StatementProgram& s) {
   }
   const transport::Stores stores = m.may_be_far ? m.channel->best_stores(seq) : transport::Stores::cached;
   if (stores != transport::Stores::cached) {
-    pack_for_far(number, m, slot, stores);
+    pack_for_far(m, slot, stores);
   } else if (m.pieces && m.pieces->when == InPieces::from_memory) {
     const Clock::time_point begin = Clock::now();
-    context().pack(m.calls, slot, number);
+    context().pack(m.calls, slot);
     m.pieces->note_packing(Clock::now() - begin);
   } else if (m.ahead_bytes > 0) {
-    pack_ahead(number, m, seq, slot);
+    pack_ahead(m, seq, slot);
   } else {
-    context().pack(m.calls, slot, number);
+    context().pack(m.calls, slot);
     if (m.has_hash) std::memcpy(slot + m.bytes - hash_bytes, &hash_, hash_bytes);
   }
   m.channel->put(seq, m.bytes);
@@ -168,37 +166,37 @@ void Runner::begin_collective(int number, StatementProgram& s) {
 }
 
 /// Packs some of it at a time, and lets that go ahead.
-void Runner::pack_ahead(int number, OutgoingMessage& m, std::uint64_t seq, std::byte* slot) {
+void Runner::pack_ahead(OutgoingMessage& m, std::uint64_t seq, std::byte* slot) {
   m.cursor->restart();
   for (std::size_t packed = 0; packed < m.bytes;) {
     const std::size_t count = std::min(m.ahead_bytes, m.bytes - packed);
     if (const ReadyCall* faulty = m.cursor->pack(m.calls, memory_, slot + packed, count, transport::Stores::cached))
-      note_zero_divisor(number, *faulty, true);
+      note_zero_divisor(*faulty, true);
     packed += count;
     m.channel->put_first(seq, packed);
   }
 }
 
 /// Packs for far lines: in memory of this rank's own, and copies from there.
-void Runner::pack_for_far(int number, OutgoingMessage& m, std::byte* slot, transport::Stores stores) {
+void Runner::pack_for_far(OutgoingMessage& m, std::byte* slot, transport::Stores stores) {
   if (!m.cursor) {
-    context().pack(m.calls, made_.data(), number);
+    context().pack(m.calls, made_.data());
     if (m.has_hash) std::memcpy(made_.data() + m.bytes - hash_bytes, &hash_, hash_bytes);
     return transport::copy_to_slot(slot, made_.data(), m.bytes, stores);
   }
   m.cursor->restart();
   if (const ReadyCall* faulty = m.cursor->pack(m.calls, memory_, slot, m.bytes, stores))
-    note_zero_divisor(number, *faulty, true);
+    note_zero_divisor(*faulty, true);
 }
 
 /// Sends a piece of each message under way that has room.
 void Runner::push_pieces() {
-  std::erase_if(under_way_, [this](const UnderWay& u) {
-    OutgoingMessage& m = *u.message;
+  std::erase_if(under_way_, [this](OutgoingMessage* message) {
+    OutgoingMessage& m = *message;
     const std::size_t left = m.pieces->left();
     const ReadyCall* faulty = m.pieces->advance(m.calls, memory_);
     if (m.pieces->is_held_up()) faulty = send_rest(m);
-    if (faulty) note_zero_divisor(u.statement, *faulty, true);
+    if (faulty) note_zero_divisor(*faulty, true);
     has_moved_ = has_moved_ || m.pieces->left() < left;
     return m.pieces->left() == 0;
   });
@@ -219,8 +217,8 @@ const ReadyCall* Runner::send_rest(OutgoingMessage& m) {
   return faulty;
 }
 
-[[gnu::hot]] void Runner::apply(StatementProgram& s, IncomingMessage& m, const std::byte* message) {
-  context().unpack(m.calls, message, s.statement, /*has_values=*/m.is_local && s.staging.empty());
+[[gnu::hot]] void Runner::apply(IncomingMessage& m, const std::byte* message) {
+  context().unpack(m.calls, message, /*has_values=*/m.is_local && m.staging.empty());
   m.is_done = true;
 }
 
@@ -234,7 +232,7 @@ void Runner::apply_in_parts(StatementProgram& s, IncomingMessage& m, std::span<c
                           std::ranges::all_of(s.incoming, [&](const auto& i) { return i.is_done || &i == &m; });
     const std::size_t left = come.size() - m.taken, count = is_alone ? left : std::min(left, m.part_bytes);
     if (const ReadyCall* faulty = m.cursor->unpack(m.calls, memory_, come.data() + m.taken, count))
-      note_zero_divisor(s.statement, *faulty, false);
+      note_zero_divisor(*faulty, false);
     m.taken += count;
     if (m.taken < m.bytes) transport_->progress();
   }
@@ -251,20 +249,21 @@ void Runner::take_ahead(StatementProgram& s, IncomingMessage& m) {
 
 /// Applies what has come; whether everything has.
 [[gnu::hot]] bool Runner::take_arrived(StatementProgram& s) {
-  bool is_complete = !s.collective || s.collective->is_complete();
+  bool is_complete = !s.collective || s.collective->is_complete(), is_held_up = false;
   for (IncomingMessage& m : s.incoming) {
-    if (m.is_done || take(s, m)) continue;
+    if (m.is_done) continue;
+    if (!(is_held_up && m.is_in_sender_order) && take(s, m)) continue;
     is_complete = false;
-    if (s.is_in_sender_order) break;
+    is_held_up = is_held_up || m.is_in_sender_order;
   }
   return is_complete;
 }
 
 /// Applies the next piece of the message if it has come.
-bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
+bool Runner::take_piece(IncomingMessage& m) {
   const ReadyCall* faulty = nullptr;
   const IncomingPieces::Came came = m.pieces->advance(m.calls, memory_, faulty);
-  if (faulty) note_zero_divisor(s.statement, *faulty, false);
+  if (faulty) note_zero_divisor(*faulty, false);
   if (came == IncomingPieces::Came::nothing) return false;
   has_moved_ = true;
   m.is_done = came == IncomingPieces::Came::last_piece;
@@ -274,19 +273,19 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
 /// Applies the message, or the next piece of it, if it has come; whether the whole is done.
 [[gnu::hot]] bool Runner::take(StatementProgram& s, IncomingMessage& m) {
   if (m.is_local) {
-    apply(s, m, s.staged.data());
+    apply(m, m.staged.data());
     return true;
   }
   if (s.collective) {
     if (!s.collective->is_complete()) return false;
-    apply(s, m, s.collective->incoming(static_cast<int>(m.world_rank)));
+    apply(m, s.collective->incoming(static_cast<int>(m.world_rank)));
     return true;
   }
   if (m.pieces && !m.comes_whole) {
-    if (take_piece(s, m)) return m.is_done;
+    if (take_piece(m)) return m.is_done;
     if (!m.channel->arrived(m.next)) return false;
     // What was sent in pieces before that is seen now.
-    if (take_piece(s, m)) return m.is_done;
+    if (take_piece(m)) return m.is_done;
     if (!m.pieces->have_all_come()) return false;
     m.comes_whole = true;
   }
@@ -295,28 +294,27 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
   if (!message) return false;
   const auto regions = m.channel->lent(m.next);
   if (m.pieces && m.channel->is_to_be_fetched(m.next)) {
-    if (!take_fetched(s, m)) return false;
+    if (!take_fetched(m)) return false;
   } else if (!regions.empty()) {
-    if (!take_lent(s, m, regions)) return false;
+    if (!take_lent(m, regions)) return false;
   } else if (m.pieces && m.pieces->awaits_rest()) {
     if (const ReadyCall* faulty = m.pieces->take(m.calls, memory_, message, m.pieces->left()))
-      note_zero_divisor(s.statement, *faulty, false);
+      note_zero_divisor(*faulty, false);
     m.is_done = true;
   } else if (m.placement && places_) {
     m.is_done = true;
   } else if (m.cursor) {
     apply_in_parts(s, m, {message, m.bytes});
   } else {
-    apply(s, m, message);
+    apply(m, message);
     if (m.has_hash) compare_hash(m, message);
   }
   m.channel->release(m.next++);
   return true;
 }
 
-[[gnu::hot]] bool Runner::finish_statement(int number, StatementProgram& s) {
-  return wait_until(
-      number, [&] { return take_arrived(s); }, [&] { return not_come(s); });
+[[gnu::hot]] bool Runner::finish_statement(StatementProgram& s) {
+  return wait_until([&] { return take_arrived(s); }, [&] { return not_come(s); });
 }
 
 /// Takes up where it has stopped before. Whether the phase has ended, which is always so unless the run is only tested.
@@ -328,15 +326,14 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
     const int number = phase[finished_];
     const auto n = static_cast<std::size_t>(number);
     if (!varying_[n]) {
-      if (!finish_statement(number, program_.statements[n])) return false;
+      if (!finish_statement(program_.statements[n])) return false;
       continue;
     }
     VaryingStatement& varying = *varying_[n];
     const RunContext run = context();
     bool is_different = false;
-    const bool is_over = wait_until(
-        number, [&] { return varying.advance(run) || (is_different = finds_difference()); },
-        [&] { return taking_part(varying.waits_for()); });
+    const bool is_over = wait_until([&] { return varying.advance(run) || (is_different = finds_difference()); },
+                                    [&] { return taking_part(number, varying.waits_for()); });
     if (!is_over) return false;
     if (is_different) std::rethrow_exception(std::exchange(failure_, nullptr));
     varying.apply(run);
@@ -345,27 +342,26 @@ bool Runner::take_piece(StatementProgram& s, IncomingMessage& m) {
   for (const int number : phase)
     for (OutgoingMessage& m : program_.statements[static_cast<std::size_t>(number)].outgoing) {
       if (!m.ends_when_sent || m.next == 0) continue;
-      const bool is_sent = wait_until(
-          number, [&] { return m.channel->is_sent(m.next - 1); }, [&] { return std::vector<Wait>{taking(m)}; });
+      const bool is_sent =
+          wait_until([&] { return m.channel->is_sent(m.next - 1); }, [&] { return std::vector<Wait>{taking(m)}; });
       if (!is_sent) return false;
     }
   return wait_until_taken(under_way_) && wait_until_taken(lent_);
 }
 
-inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
+inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messages) {
   if (messages.empty()) [[likely]]
     return true;
-  return wait_until(
-      messages.front().statement, [&] { return messages.empty(); },
-      [&] {
-        std::vector<Wait> out;
-        for (const UnderWay& u : messages) {
-          out.push_back(taking(*u.message));
-          if (&messages == &under_way_)  // in pieces, which reach the others too
-            for (const OutgoingMessage* c : u.message->carried) out.push_back(taking(*c));
-        }
-        return out;
-      });
+  return wait_until([&] { return messages.empty(); },
+                    [&] {
+                      std::vector<Wait> out;
+                      for (const OutgoingMessage* m : messages) {
+                        out.push_back(taking(*m));
+                        if (&messages == &under_way_)  // in pieces, which reach the others too
+                          for (const OutgoingMessage* c : m->carried) out.push_back(taking(*c));
+                      }
+                      return out;
+                    });
 }
 
 [[gnu::hot]] void Runner::start(bool may_wait) {
@@ -403,7 +399,7 @@ inline bool Runner::wait_until_taken(const std::vector<UnderWay>& messages) {
     if (letters_carry_hash_) compared_ = compared;
     else if (!compared.empty()) uniform_check_.begin(program_.bound, compared);
     phase_ = 0;
-    const auto& phases = program_.schedule.phases;
+    const auto& phases = program_.phases;
     if (!phases.empty()) begin(phases[0]);
     if (!may_wait) [[unlikely]]
       go_on();
@@ -422,7 +418,7 @@ void Runner::wait() {
 
 /// The phase that was begun and all others. Whether they have ended, which is always so unless the run is only tested.
 [[gnu::hot]] bool Runner::finish_phases() {
-  const auto& phases = program_.schedule.phases;
+  const auto& phases = program_.phases;
   if (!phases.empty() && !finish(phases[phase_])) return false;
   while (phase_ + 1 < phases.size()) {
     may_wait_ = true;

@@ -76,9 +76,10 @@ class Runner final : private FaultNotes {
   bool move_on();
 
  private:
-  /// One peer that is waited for, a world rank.
+  /// One peer that is waited for, a world rank, and in which statements.
   struct Wait {
     int peer;
+    std::vector<int> statements;
     std::string text;
   };
   void start(bool may_wait);
@@ -98,17 +99,17 @@ class Runner final : private FaultNotes {
     goes_on_ = false;
   }
   bool can_begin(const std::vector<int>& phase) const;
-  void begin_statement(int number, StatementProgram& s);
-  void begin_collective(int number, StatementProgram& s);
-  std::vector<Wait> not_come(const StatementProgram& s);
-  bool finish_statement(int number, StatementProgram& s);
-  bool send(int number, OutgoingMessage& m);
-  std::byte* wait_for_slot(int number, OutgoingMessage& m);
-  bool lend(int number, OutgoingMessage& m);
-  bool lend_to_fetch(int number, OutgoingMessage& m);
-  void note_lent(int number, OutgoingMessage& m);
-  void pack_ahead(int number, OutgoingMessage& m, std::uint64_t seq, std::byte* slot);
-  void pack_for_far(int number, OutgoingMessage& m, std::byte* slot, transport::Stores stores);
+  void begin_statement(StatementProgram& s);
+  void begin_collective(StatementProgram& s);
+  static std::vector<Wait> not_come(const StatementProgram& s);
+  bool finish_statement(StatementProgram& s);
+  bool send(OutgoingMessage& m);
+  std::byte* wait_for_slot(OutgoingMessage& m);
+  bool lend(OutgoingMessage& m);
+  bool lend_to_fetch(OutgoingMessage& m);
+  void note_lent(OutgoingMessage& m);
+  void pack_ahead(OutgoingMessage& m, std::uint64_t seq, std::byte* slot);
+  void pack_for_far(OutgoingMessage& m, std::byte* slot, transport::Stores stores);
   void look_at_bindings();
   void tell_places();
   /// Moves what is on its way to receivers as far as it goes now.
@@ -126,32 +127,33 @@ class Runner final : private FaultNotes {
   [[noreturn]] void break_off_and_rethrow();
   bool take_arrived(StatementProgram& s);
   bool take(StatementProgram& s, IncomingMessage& m);
-  bool take_piece(StatementProgram& s, IncomingMessage& m);
+  bool take_piece(IncomingMessage& m);
   void apply_own(IncomingMessage& m);
   void compare_hash(const IncomingMessage& m, const std::byte* message);
-  bool take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions);
-  bool take_fetched(StatementProgram& s, IncomingMessage& m);
-  void apply(StatementProgram& s, IncomingMessage& m, const std::byte* message);
+  bool take_lent(IncomingMessage& m, std::span<const std::byte* const> regions);
+  bool take_fetched(IncomingMessage& m);
+  void apply(IncomingMessage& m, const std::byte* message);
   void apply_in_parts(StatementProgram& s, IncomingMessage& m, std::span<const std::byte> come);
   void take_ahead(StatementProgram& s, IncomingMessage& m);
-  void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) override;
+  void note_zero_divisor(const ReadyCall& call, bool is_value) override;
   RunContext context() { return {program_.bound, memory_, program_.operators, *this}; }
   static Wait coming(const IncomingMessage& m);
   static Wait taking(const OutgoingMessage& m);
   /// Waits for peers, unless the run is only tested: `ready` says whether they have all done it, `waiting` lists those
   /// that have not. Whether they have.
   template <class IsReady, class WhoWaits>
-  bool wait_until(int statement, const IsReady& ready, const WhoWaits& waiting) {
+  bool wait_until(const IsReady& ready, const WhoWaits& waiting) {
     push();
     if (ready()) [[likely]]
       return true;
-    return wait_long(statement, std::cref(ready), std::cref(waiting));
+    return wait_long(std::cref(ready), std::cref(waiting));
   }
   using Ready = std::function<bool()>;
   using Waiting = std::function<std::vector<Wait>()>;
-  bool wait_long(int statement, const Ready& ready, const Waiting& waiting);
-  bool look_for_lost(int statement, const Ready& ready, const Waiting& waiting, transport::Clock::time_point deadline);
-  static std::vector<Wait> taking_part(const std::vector<int>& ranks);
+  bool wait_long(const Ready& ready, const Waiting& waiting);
+  bool look_for_lost(const Ready& ready, const Waiting& waiting, transport::Clock::time_point deadline);
+  std::string text_of(const std::vector<Wait>& waits) const;
+  static std::vector<Wait> taking_part(int statement, const std::vector<int>& ranks);
   [[noreturn]] void fail(const char* code, const std::string& what, const char* hint = "");
 
   Program program_;
@@ -171,18 +173,13 @@ class Runner final : private FaultNotes {
   std::vector<BoundMemory> memory_;
   std::vector<std::size_t> varying_buffers_;
   MovingPlanes planes_;
-  /// A message that is being sent in pieces.
-  struct UnderWay {
-    int statement;
-    OutgoingMessage* message;
-  };
-  bool wait_until_taken(const std::vector<UnderWay>& messages);
-  std::vector<UnderWay> under_way_;
-  std::vector<UnderWay> lent_;      ///< messages that their receivers have not read yet
-  bool may_wait_ = false;           ///< for receivers, before the messages of this phase are sent
-  bool has_moved_ = false;          ///< a piece, since it was last looked at
-  bool can_lend_to_fetch_ = false;  ///< some messages
-  bool lends_to_fetch_ = false;     ///< those, in this run
+  bool wait_until_taken(const std::vector<OutgoingMessage*>& messages);
+  std::vector<OutgoingMessage*> under_way_;  ///< messages that are being sent in pieces
+  std::vector<OutgoingMessage*> lent_;       ///< messages that their receivers have not read yet
+  bool may_wait_ = false;                    ///< for receivers, before the messages of this phase are sent
+  bool has_moved_ = false;                   ///< a piece, since it was last looked at
+  bool can_lend_to_fetch_ = false;           ///< some messages
+  bool lends_to_fetch_ = false;              ///< those, in this run
   /// Whether long messages in one region are fetched by their receivers, which spares a copy, or go through slots,
   /// which both ends work at and which nobody has to wait for.
   RunTrial fetch_trial_{/*first=*/0, /*worth_it=*/0.95, /*is_likely=*/false};

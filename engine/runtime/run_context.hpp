@@ -14,7 +14,7 @@ namespace kplan {
 class FaultNotes {
  public:
   /// A kernel has met a zero divisor in a value, or in an operator. The first of a run counts.
-  virtual void note_zero_divisor(int statement, const ReadyCall& call, bool is_value) = 0;
+  virtual void note_zero_divisor(const ReadyCall& call, bool is_value) = 0;
 
  protected:
   ~FaultNotes() = default;
@@ -27,14 +27,14 @@ struct RunContext {
   FaultNotes& notes;
 
   /// Makes a message of values.
-  void pack(std::span<ReadyCall> calls, std::byte* message, int statement) const {
+  void pack(std::span<ReadyCall> calls, std::byte* message) const {
     for (ReadyCall& call : calls)
-      if (call(memory, message) != 0) notes.note_zero_divisor(statement, call, /*is_value=*/true);
+      if (call(memory, message) != 0) notes.note_zero_divisor(call, /*is_value=*/true);
   }
   /// Applies what a message has brought. `has_values`: they are evaluated only here, and there is no message.
-  void unpack(std::span<ReadyCall> calls, const std::byte* message, int statement, bool has_values) const {
+  void unpack(std::span<ReadyCall> calls, const std::byte* message, bool has_values) const {
     for (ReadyCall& call : calls)
-      if (call.unpack(memory, message) != 0) notes.note_zero_divisor(statement, call, has_values);
+      if (call.unpack(memory, message) != 0) notes.note_zero_divisor(call, has_values);
   }
 };
 

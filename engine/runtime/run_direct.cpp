@@ -9,27 +9,27 @@ namespace kplan {
 
 using transport::Clock;
 
-void Runner::note_lent(int number, OutgoingMessage& m) {
+void Runner::note_lent(OutgoingMessage& m) {
   m.vain_looks = 0;
-  lent_.push_back({number, &m});
+  lent_.push_back(&m);
 }
 
 /// Lends the message; false where it must be sent.
-bool Runner::lend(int number, OutgoingMessage& m) {
-  wait_for_slot(number, m);
+bool Runner::lend(OutgoingMessage& m) {
+  wait_for_slot(m);
   if (!m.loan->lend(*m.channel, m.next, memory_)) return false;
   ++m.next;
-  note_lent(number, m);
+  note_lent(m);
   return true;
 }
 
 /// The same where its receiver fetches it.
-bool Runner::lend_to_fetch(int number, OutgoingMessage& m) {
-  wait_for_slot(number, m);
+bool Runner::lend_to_fetch(OutgoingMessage& m) {
+  wait_for_slot(m);
   const BoundMemory& memory = memory_[static_cast<std::size_t>(m.fetched_from->buffer)];
   if (!m.channel->lend_to_fetch(m.next, memory.base + m.fetched_from->offset_bytes)) return false;
   ++m.next;
-  note_lent(number, m);
+  note_lent(m);
   return true;
 }
 
@@ -46,15 +46,14 @@ void Runner::look_at_bindings() {
     return written.emplace(phase[0], WrittenLines(program_.bound, program_.schedule, phase)).first->second;
   };
   for (StatementProgram& s : program_.statements) {
-    for (std::size_t k = 0; k < s.outgoing.size(); ++k) {
-      OutgoingMessage& m = s.outgoing[k];
+    for (OutgoingMessage& m : s.outgoing) {
       OutgoingLoan* const loan = m.loan.get();
       if (!loan) continue;
-      const StatementSchedule& schedule = program_.schedule.statements[static_cast<std::size_t>(s.statement)];
-      const Message& message = schedule.sends[k];
-      const Statement& statement = program_.bound.model->statements[static_cast<std::size_t>(s.statement)];
+      const StatementSchedule& schedule = program_.schedule.statements[static_cast<std::size_t>(m.statement)];
+      const Message& message = *std::ranges::find(schedule.sends, m.peer, &Message::peer);
+      const Statement& statement = program_.bound.model->statements[static_cast<std::size_t>(m.statement)];
       loan->look_at(memory_, *transport_, [&](const LendingLimits& limits) {
-        return better_lent(statement, schedule, message, written_with(s.statement), limits);
+        return better_lent(statement, schedule, message, written_with(m.statement), limits);
       });
       if (loan->is_possible() && !loan->is_described()) loans.emplace_back(loan, &message);
     }
@@ -77,8 +76,8 @@ void Runner::tell_places() {
 
 /// Looks which lent messages have been read; those that nobody comes for are taken back and sent.
 void Runner::collect_loans() {
-  std::erase_if(lent_, [this](const UnderWay& u) {
-    OutgoingMessage& m = *u.message;
+  std::erase_if(lent_, [this](OutgoingMessage* message) {
+    OutgoingMessage& m = *message;
     const std::uint64_t seq = m.next - 1;
     if (m.channel->is_sent(seq)) {
       if (m.loan) m.loan->note_read();
@@ -86,16 +85,16 @@ void Runner::collect_loans() {
     }
     if (++m.vain_looks <= most_vain_looks || !m.channel->take_back(seq)) return false;
     if (m.loan) m.loan->note_taken_back();
-    context().pack(m.calls, m.channel->send_slot(seq), u.statement);
+    context().pack(m.calls, m.channel->send_slot(seq));
     m.channel->put(seq, m.bytes);
     return has_moved_ = true;
   });
 }
 
 /// Applies a lent message; false where that is not possible, and the sender has to send it.
-bool Runner::take_lent(StatementProgram& s, IncomingMessage& m, std::span<const std::byte* const> regions) {
+bool Runner::take_lent(IncomingMessage& m, std::span<const std::byte* const> regions) {
   if (!m.loan || m.loan->description() != regions.back()) {
-    const StatementSchedule& schedule = program_.schedule.statements[static_cast<std::size_t>(s.statement)];
+    const StatementSchedule& schedule = program_.schedule.statements[static_cast<std::size_t>(m.statement)];
     const auto message = std::ranges::find(schedule.receives, m.peer, &Message::peer);
     m.loan = std::make_unique<IncomingLoan>(program_.bound, schedule, *message, regions.back(), program_.wait_for_code);
   }
@@ -104,7 +103,7 @@ bool Runner::take_lent(StatementProgram& s, IncomingMessage& m, std::span<const 
     return false;
   }
   if (m.is_own_first) apply_own(m);
-  if (const ReadyCall* faulty = m.loan->apply(regions, memory_)) note_zero_divisor(s.statement, *faulty, false);
+  if (const ReadyCall* faulty = m.loan->apply(regions, memory_)) note_zero_divisor(*faulty, false);
   if (!m.is_own_first) apply_own(m);
   m.is_done = true;
   return true;
@@ -112,7 +111,7 @@ bool Runner::take_lent(StatementProgram& s, IncomingMessage& m, std::span<const 
 
 /// Fetches a message and applies it, in parts where it does not go into place as it is. False where some of it cannot
 /// be had: the sender sends it then, or has ended.
-bool Runner::take_fetched(StatementProgram& s, IncomingMessage& m) {
+bool Runner::take_fetched(IncomingMessage& m) {
   if (m.in_place) {
     std::byte* const place = memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes;
     if (m.channel->fetch(m.next, 0, place, m.bytes)) return m.is_done = true;
@@ -127,7 +126,7 @@ bool Runner::take_fetched(StatementProgram& s, IncomingMessage& m) {
       return false;
     }
     if (const ReadyCall* faulty = m.pieces->take(m.calls, memory_, fetched_.data(), count))
-      note_zero_divisor(s.statement, *faulty, false);
+      note_zero_divisor(*faulty, false);
   } while (m.pieces->taken() > 0);
   return m.is_done = true;
 }
@@ -151,9 +150,8 @@ void Runner::break_off() {
   };
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(1);
   for (unsigned idle = 1; Clock::now() < deadline; ++idle) {
-    std::erase_if(lent_, [](const UnderWay& u) {
-      transport::Channel& channel = *u.message->channel;
-      return channel.take_back(u.message->next - 1) || channel.is_sent(u.message->next - 1);
+    std::erase_if(lent_, [](const OutgoingMessage* m) {
+      return m->channel->take_back(m->next - 1) || m->channel->is_sent(m->next - 1);
     });
     if (lent_.empty() && std::ranges::none_of(program_.statements, [&](const StatementProgram& s) {
           return std::ranges::any_of(s.incoming, is_written);

@@ -1,6 +1,7 @@
 // How it works: a run that waits for peers goes on looking, moves what else can be moved, and once nothing has come for
 // some rounds asks now and then whether those that it waits for have ended, or have taken too long.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
@@ -14,15 +15,21 @@ using transport::Clock;
 
 namespace {
 
+std::vector<int> statements_of(const auto& message) {
+  std::vector<int> out;
+  for (const ReadyCall& call : message.calls) out.push_back(call.call().statement);
+  return out;
+}
+
 std::size_t bytes_of_values(const auto& message) { return message.bytes - (message.has_hash ? hash_bytes : 0); }
 
 }  // namespace
 
 /// Goes on looking, unless the run is only tested. The time is counted from when nothing has come for some rounds.
-[[gnu::hot]] bool Runner::wait_long(int statement, const Ready& ready, const Waiting& waiting) {
+[[gnu::hot]] bool Runner::wait_long(const Ready& ready, const Waiting& waiting) {
   if (is_tested_) [[unlikely]] {
     has_moved_ = false;
-    return look_for_lost(statement, ready, waiting, Clock::time_point::max());
+    return look_for_lost(ready, waiting, Clock::time_point::max());
   }
   constexpr unsigned rounds_a_look = 64;
   Clock::time_point deadline{};
@@ -37,23 +44,16 @@ std::size_t bytes_of_values(const auto& message) { return message.bytes - (messa
     }
     if (idle % rounds_a_look == 0) [[unlikely]] {
       if (deadline == Clock::time_point{}) deadline = Clock::now() + timeout_;
-      if (look_for_lost(statement, ready, waiting, deadline)) return true;
+      if (look_for_lost(ready, waiting, deadline)) return true;
     }
     transport_->pause(idle);
   }
 }
 
 /// Fails where a peer that is waited for has ended, or it takes too long; whether all are ready after all.
-bool Runner::look_for_lost(int statement, const Ready& ready, const Waiting& waiting, Clock::time_point deadline) {
+bool Runner::look_for_lost(const Ready& ready, const Waiting& waiting, Clock::time_point deadline) {
   const bool is_late = Clock::now() > deadline;
   if (!transport_->dead() && !is_late) return false;
-  const auto describe = [&](const std::vector<Wait>& waits) {
-    std::string out;
-    for (const Wait& w : waits) out += (out.empty() ? "" : ", ") + w.text;
-    return fmt::format("statement {}: rank {} waits for {}",
-                       program_.schedule.statements[static_cast<std::size_t>(statement)].name, program_.schedule.rank,
-                       out);
-  };
   for (const Wait& w : waiting()) {
     if (!transport_->is_dead(w.peer)) continue;
     // What a rank sent, or took, before it ended may have come to be seen meanwhile.
@@ -62,14 +62,27 @@ bool Runner::look_for_lost(int statement, const Ready& ready, const Waiting& wai
     if (has_moved_) return false;
     const std::vector<Wait> still = waiting();
     if (std::ranges::none_of(still, [&](const Wait& x) { return x.peer == w.peer; })) continue;
-    fail("KP-T002", fmt::format("{}; rank {} has ended", describe(still), w.peer));
+    fail("KP-T002", fmt::format("{}; rank {} has ended", text_of(still), w.peer));
   }
   if (!is_late || has_moved_) return false;
   if (ready()) return true;
   if (has_moved_) return false;
   fail("KP-T004",
-       fmt::format("{}; timed out after {:g} s", describe(waiting()), std::chrono::duration<double>(timeout_).count()),
+       fmt::format("{}; timed out after {:g} s", text_of(waiting()), std::chrono::duration<double>(timeout_).count()),
        "; KPLAN_TIMEOUT sets the limit");
+}
+
+std::string Runner::text_of(const std::vector<Wait>& waits) const {
+  std::vector<int> statements;
+  for (const Wait& w : waits) statements.insert(statements.end(), w.statements.begin(), w.statements.end());
+  std::ranges::sort(statements);
+  statements.erase(std::ranges::unique(statements).begin(), statements.end());
+  std::vector<std::string> names;
+  for (const int s : statements) names.push_back(program_.schedule.statements[static_cast<std::size_t>(s)].name);
+  std::vector<std::string> texts;
+  for (const Wait& w : waits) texts.push_back(w.text);
+  return fmt::format("statement{} {}: rank {} waits for {}", names.size() > 1 ? "s" : "", fmt::join(names, ", "),
+                     program_.schedule.rank, fmt::join(texts, ", "));
 }
 
 /// Whether uniform values that were to be the same have been found to differ; that is what has failed then.
@@ -93,7 +106,7 @@ bool Runner::look_for_lost(int statement, const Ready& ready, const Waiting& wai
       are_values_different_ = true;
     return !uniform_check_.is_comparing() || (are_values_different_ && differing_.empty());
   };
-  return wait_until(0, is_over, [&] { return taking_part(uniform_check_.waits_for()); });
+  return wait_until(is_over, [&] { return taking_part(0, uniform_check_.waits_for()); });
 }
 
 /// Who has not sent, or not taken part, as far as this rank knows.
@@ -110,18 +123,20 @@ std::vector<Runner::Wait> Runner::not_come(const StatementProgram& s) {
   return out;
 }
 
-std::vector<Runner::Wait> Runner::taking_part(const std::vector<int>& ranks) {
+std::vector<Runner::Wait> Runner::taking_part(int statement, const std::vector<int>& ranks) {
   std::vector<Wait> out;
-  for (const int rank : ranks) out.push_back({rank, fmt::format("rank {} to take part", rank)});
+  for (const int rank : ranks) out.push_back({rank, {statement}, fmt::format("rank {} to take part", rank)});
   return out;
 }
 
 Runner::Wait Runner::coming(const IncomingMessage& m) {
-  return {static_cast<int>(m.world_rank), fmt::format("{} bytes from rank {}", bytes_of_values(m), m.world_rank)};
+  return {static_cast<int>(m.world_rank), statements_of(m),
+          fmt::format("{} bytes from rank {}", bytes_of_values(m), m.world_rank)};
 }
 
 Runner::Wait Runner::taking(const OutgoingMessage& m) {
-  return {static_cast<int>(m.world_rank), fmt::format("rank {} to take {} bytes", m.world_rank, bytes_of_values(m))};
+  return {static_cast<int>(m.world_rank), statements_of(m),
+          fmt::format("rank {} to take {} bytes", m.world_rank, bytes_of_values(m))};
 }
 
 }  // namespace kplan

@@ -39,7 +39,7 @@ void ToldWay::pack(const RunContext& context, SentLetters& letters) {
   for (std::size_t k = 0; k < found_.sending->outgoing.size(); ++k) {
     OutgoingMessage& m = found_.sending->outgoing[k];
     std::byte* const message = add_message(letters.grown(m.world_rank), found_.schedule.sends[k], m.bytes);
-    context.pack(m.calls, message, static_cast<int>(number_));
+    context.pack(m.calls, message);
   }
 }
 

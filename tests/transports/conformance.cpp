@@ -256,27 +256,6 @@ TEST_CASE("very many channels at once keep their messages apart", "[conformance]
   }
 }
 
-TEST_CASE("parts of a channel's messages may be put and released in any order", "[conformance]") {
-  constexpr std::size_t offsets[] = {0, 64, 192}, sizes[] = {40, 128, 5}, message_bytes = 197;
-  const bool may_be_far = GENERATE(false, true);
-  on_ranks(2, [&](Transport& transport) {
-    auto channels = open_ring(transport, message_bytes, 3);
-    const auto sent = parts_of(std::move(channels[0]), Direction::send, offsets, message_bytes, may_be_far),
-               received = parts_of(std::move(channels[1]), Direction::receive, offsets, message_bytes, false);
-    for (std::uint64_t seq = 0; seq < 300; ++seq) {
-      for (std::size_t k = 0; k < 3; ++k) {
-        const std::size_t part = (k + seq) % 3;
-        send(transport, *sent[part], seq, sizes[part], static_cast<unsigned>(part));
-      }
-      for (std::size_t k = 0; k < 3; ++k) {
-        const std::size_t part = (2 * k + seq) % 3;
-        receive(transport, *received[part], seq, sizes[part], static_cast<unsigned>(part));
-      }
-      wait_for(transport, "the message to be sent", [&] { return sent[1]->is_sent(seq); });
-    }
-  });
-}
-
 namespace {
 
 /// Sends a message once there is a slot, and then lets itself and another go.

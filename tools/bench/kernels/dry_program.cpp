@@ -65,11 +65,11 @@ void DryProgram::unpack(int peer, const std::byte* message) {
 }
 
 void DryProgram::move_local() {
-  StatementProgram& s = statement();
-  for (ReadyCall& call : s.staging) call(memory_, s.staged.data());
-  for (IncomingMessage& m : s.incoming)
-    if (m.is_local)
-      for (ReadyCall& call : m.calls) call(memory_, s.staged.data());
+  for (IncomingMessage& m : statement().incoming) {
+    if (!m.is_local) continue;
+    for (ReadyCall& call : m.staging) call(memory_, m.staged.data());
+    for (ReadyCall& call : m.calls) call(memory_, m.staged.data());
+  }
 }
 
 }  // namespace kplan::bench

@@ -148,15 +148,6 @@ class Channel {
   virtual bool give_up(std::uint64_t) { return true; }
 };
 
-/// A channel's messages in parts, each as a channel of its own, in the order of their `offsets_bytes`, which are
-/// multiples of 64: for short messages that go to one rank together. A message is sent when every part has been put,
-/// and released when every part has been; each part carries its message `seq` before any carries the next. Parts are
-/// packed and put, nothing is lent or placed. Takes the channel, which was opened for messages of `message_bytes`. A
-/// sender's slots may_be_far: then messages are made in memory of this rank's own while best_stores() says so.
-std::vector<std::unique_ptr<Channel>> parts_of(std::unique_ptr<Channel> channel, Direction direction,
-                                               std::span<const std::size_t> offsets_bytes, std::size_t message_bytes,
-                                               bool may_be_far);
-
 /// Copies into a slot in one of these ways, where the processor can: its lines, which the receiver has read, or is to
 /// read, need not come back first. Whoever sees a later put() sees what it wrote. The memories do not overlap.
 void copy_to_slot(std::byte* to, const std::byte* from, std::size_t bytes, Stores stores);
@@ -338,8 +329,8 @@ class Transport {
   virtual bool delivers_alone(int) const { return false; }
   /// How many slots channels for messages of so many bytes had best have. The same at both ends.
   virtual int best_slots(int, std::size_t) const { return 2; }
-  /// Messages of so many bytes and less to this peer had better go together, by parts_of, where there are several at a
-  /// time; 0: each by itself. The same at both ends.
+  /// Messages of so many bytes and less to this peer had better go as one where there are several at a time; 0: each by
+  /// itself. The same at both ends.
   virtual std::size_t best_shared_bytes(int) const { return 0; }
   /// How many bytes of a message of `bytes` to this peer are best packed, and unpacked, at a time, since they go ahead
   /// of the rest (ChannelSpec::ahead_bytes); 0: all of them.

@@ -1,0 +1,104 @@
+// How it works: a message is its kernel calls, so that one of several is the calls of all, each with its part of the
+// message further back. What must be applied in the order of senders is sorted by world ranks; statements on groups
+// that number their ranks in another order stay alone.
+#include "engine/runtime/joined_statements.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace kplan {
+namespace {
+
+constexpr std::size_t most_shared_bytes = 4096;  ///< of a message of several statements
+constexpr std::size_t part_alignment = 16;
+
+bool can_be_joined(const StatementSchedule& s) {
+  return !s.knowledge.is_varying && !s.collective.is_native && (!s.members || std::ranges::is_sorted(*s.members));
+}
+
+/// The messages of one phase in one direction.
+template <class M>
+class SharedMessages {
+ public:
+  explicit SharedMessages(const transport::Transport& transport) : transport_(transport) {}
+
+  /// Puts a message of the next statement into one of those before, to the same rank; or else it may carry others.
+  void add(M& message) {
+    if (!is_short(message)) return;
+    M*& carrier = carriers_[message.world_rank];
+    if (carrier && end_of(*carrier) + message.bytes <= most_shared_bytes) carry(*carrier, message);
+    else carrier = &message;
+  }
+
+ private:
+  bool is_short(const M& message) const {
+    const auto peer = static_cast<int>(message.world_rank);
+    return peer != transport_.rank() && message.bytes <= transport_.best_shared_bytes(peer) &&
+           !may_go_in_pieces(message.bytes, transport_.piece_bytes(peer));
+  }
+  static std::size_t end_of(const M& message) {
+    return (message.bytes + part_alignment - 1) / part_alignment * part_alignment;
+  }
+  static void carry(M& carrier, M& message) {
+    const std::size_t offset = end_of(carrier);
+    for (ReadyCall& call : message.calls) {
+      call.move_in_message(static_cast<std::int64_t>(offset));
+      carrier.calls.push_back(std::move(call));
+    }
+    message.calls.clear();  // it is gone
+    carrier.bytes = offset + message.bytes;
+    carrier.is_of_several = true;
+    carrier.in_place.reset();
+    if constexpr (std::is_same_v<M, IncomingMessage>) {
+      carrier.own.clear();
+      carrier.is_in_sender_order = carrier.is_in_sender_order || message.is_in_sender_order;
+    }
+  }
+
+  const transport::Transport& transport_;
+  std::map<std::int64_t, M*> carriers_;  ///< by world rank, the last one
+};
+
+}  // namespace
+
+void share_messages(Program& program, const transport::Transport& transport) {
+  if (!program.schedule.has_common_phases) return;
+  for (const std::vector<int>& phase : program.phases) {
+    SharedMessages<OutgoingMessage> outgoing(transport);
+    SharedMessages<IncomingMessage> incoming(transport);
+    for (const int number : phase) {
+      const auto n = static_cast<std::size_t>(number);
+      if (!can_be_joined(program.schedule.statements[n])) continue;
+      for (OutgoingMessage& m : program.statements[n].outgoing) outgoing.add(m);
+      for (IncomingMessage& m : program.statements[n].incoming) incoming.add(m);
+    }
+  }
+  const auto is_carried = [](const auto& m) { return m.calls.empty(); };
+  for (StatementProgram& s : program.statements) {
+    std::erase_if(s.outgoing, is_carried);
+    std::erase_if(s.incoming, is_carried);
+  }
+}
+
+void join_statements(Program& program) {
+  for (std::vector<int>& phase : program.phases) {
+    StatementProgram* all = nullptr;
+    std::erase_if(phase, [&](int number) {
+      const auto n = static_cast<std::size_t>(number);
+      if (!can_be_joined(program.schedule.statements[n])) return false;
+      StatementProgram& s = program.statements[n];
+      if (!all) {
+        all = &s;
+        return false;
+      }
+      std::ranges::move(s.outgoing, std::back_inserter(all->outgoing));
+      std::ranges::move(s.incoming, std::back_inserter(all->incoming));
+      s.outgoing.clear();
+      s.incoming.clear();
+      return true;
+    });
+    if (all) std::ranges::stable_sort(all->incoming, {}, &IncomingMessage::world_rank);
+  }
+}
+
+}  // namespace kplan

@@ -1,0 +1,16 @@
+#pragma once
+// Statements of a phase whose patterns are fixed, made one: what goes from one rank to another in short messages goes
+// in one message, and a run does all of it at once.
+
+#include "engine/runtime/program.hpp"
+
+namespace kplan {
+
+/// Makes one message of short ones between the same two ranks. Both ends come to the same: they know the messages
+/// between them, that all ranks have the same phases, and are on the same path.
+void share_messages(Program& program, const transport::Transport& transport);
+
+/// Makes the statements of each phase one program, that of the first; collective operations stay alone.
+void join_statements(Program& program);
+
+}  // namespace kplan
