@@ -19,6 +19,17 @@ constexpr std::int64_t longest_literal_run_bytes = 1024, longest_literal_extent 
 /// Outer ones not of long messages that are cut into pieces, at loops whose extents are arguments.
 constexpr std::int64_t largest_literal_nest_bytes = 16384;
 
+/// A type as long, to be moved as it is.
+Scalar whole_bits(std::size_t bytes) {
+  switch (bytes) {
+    case 1: return Scalar::u8;
+    case 2: return Scalar::u16;
+    case 4: return Scalar::u32;
+    case 8: return Scalar::u64;
+    default: return Scalar::c128;
+  }
+}
+
 std::string identifier(const std::string& text) {
   std::string out;
   for (const char c : text) out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
@@ -221,6 +232,16 @@ void Lowering::Build::add_value_tracks(const ValueForm& form, const Piece& piece
         stream(StreamKind::buffer, form.elements[k]->id, piece.tracks[k], form.elements[k]->element_bytes);
   for (std::size_t k = 0; k < form.numbers.size(); ++k)
     number_tracks_[{form.numbers[k].number, form.numbers[k].word}] = &piece.tracks[form.elements.size() + k];
+}
+
+void Lowering::Build::copy(const ElementType& type, const Distances& distances, std::size_t target) {
+  if (distances.empty()) {
+    spec.copy_bytes = static_cast<std::int64_t>(type.size_bytes);
+    return;
+  }
+  const Words &to = distances[target], &from = distances[1 - target];
+  for (std::size_t c = 0; c < to.size(); ++c)
+    spec.outputs.push_back({to[c], load(1, whole_bits(type.size_bytes), static_cast<std::size_t>(from[c]))});
 }
 
 void Lowering::Build::add_updates(const Reduction& r, bool is_assign) {

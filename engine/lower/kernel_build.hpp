@@ -36,6 +36,9 @@ struct Lowering::Build {
   /// `guard`: the instruction that says whether divisions are wanted; -1: always.
   int value(const Expr& e, int guard);
 
+  /// Copies elements from stream 1 to stream 0, or the components of cells; `target`: whose distances are stream 0's.
+  void copy(const ElementType& type, const Distances& distances, std::size_t target);
+
   /// The operator, with the value as `right`, as outputs to stream 0.
   void add_updates(const Reduction& r, bool is_assign);
 

@@ -51,38 +51,64 @@ std::int64_t Lowering::extent(int buffer) const {
   return bound_.state.layouts[static_cast<std::size_t>(buffer)].extent;
 }
 
+/// The part with its elements in cells, where they are only copied; its first tracks are of buffers.
+Lowering::Celled Lowering::celled(const MessagePart& part, const ElementType& type, bool is_copy,
+                                  std::size_t buffers) const {
+  Celled out{part, {}};
+  if (!is_copy || literals_ != Literals::shapes || type.is_record()) return out;
+  auto cells = cells_of(part.piece, std::vector(buffers, static_cast<std::int64_t>(type.size_bytes)));
+  if (!cells) return out;
+  out.part.piece = std::move(cells->piece);
+  out.distances = std::move(cells->distances);
+  return out;
+}
+
 void Lowering::pack(const MessagePart& part, std::vector<KernelCall>& to) {
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(part.reduction)];
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(part.reduction)];
-  std::vector<ListedTrack> tracks{{&part.piece.tracks.back(), r.value_type.size_bytes, message_bytes_}};
+  const Celled whole = celled(part, r.value_type, form.value->kind == ExprKind::element, 1);
+  const Piece& piece = whole.part.piece;
+  std::vector<ListedTrack> tracks{{&piece.tracks.back(), r.value_type.size_bytes, message_bytes_}};
   for (std::size_t k = 0; k < form.elements.size(); ++k)
-    tracks.push_back({&part.piece.tracks[k], form.elements[k]->element_bytes, extent(form.elements[k]->id)});
-  each_section(part, list_ends(part.piece, tracks), [&](const MessagePart& section) { to.push_back(pack(section)); });
+    tracks.push_back({&piece.tracks[k], form.elements[k]->element_bytes, extent(form.elements[k]->id)});
+  each_section(whole.part, list_ends(piece, tracks),
+               [&](const MessagePart& section) { to.push_back(pack(section, whole.distances)); });
 }
 
 void Lowering::unpack(const MessagePart& part, std::vector<KernelCall>& to) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(part.reduction)];
-  if (r.is_native && !part.is_assign) return to.push_back(unpack(part));
-  const std::vector<ListedTrack> tracks{{&part.piece.tracks[0], r.place->element_bytes, extent(r.place->id)},
-                                        {&part.piece.tracks[1], r.value_type.size_bytes, message_bytes_}};
-  each_section(part, list_ends(part.piece, tracks), [&](const MessagePart& section) { to.push_back(unpack(section)); });
+  if (r.is_native && !part.is_assign) return to.push_back(unpack(part, Distances()));
+  const bool is_copy = part.is_assign && part.is_injective && r.value_type == r.place_type;
+  const Celled whole = celled(part, r.value_type, is_copy, 1);
+  const Piece& piece = whole.part.piece;
+  const std::vector<ListedTrack> tracks{{&piece.tracks[0], r.place->element_bytes, extent(r.place->id)},
+                                        {&piece.tracks[1], r.value_type.size_bytes, message_bytes_}};
+  each_section(whole.part, list_ends(piece, tracks),
+               [&](const MessagePart& section) { to.push_back(unpack(section, whole.distances)); });
 }
 
 void Lowering::move(const MessagePart& from, const MessagePart& to, std::vector<KernelCall>& calls) {
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(to.reduction)];
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(to.reduction)];
-  std::vector<ListedTrack> tracks{{&to.piece.tracks[0], r.place->element_bytes, extent(r.place->id)}};
+  const bool is_copy =
+      to.is_assign && to.is_injective && r.value_type == r.place_type && form.value->kind == ExprKind::element;
+  const Celled source = celled(from, r.value_type, is_copy, 2);
+  const Piece& piece = source.part.piece;
+  MessagePart target{to.reduction, {piece.list_length, piece.counts, {}}, to.is_assign, to.is_injective};
+  target.piece.tracks.push_back(piece.tracks.back());
+  std::vector<ListedTrack> tracks{{&target.piece.tracks[0], r.place->element_bytes, extent(r.place->id)}};
   // Sources may be another rank's, whose extents are not known here.
   for (std::size_t k = 0; k < form.elements.size(); ++k)
-    tracks.push_back({&from.piece.tracks[k], form.elements[k]->element_bytes, INT64_MAX});
-  const std::vector<std::int64_t> ends = list_ends(from.piece, tracks);
+    tracks.push_back({&piece.tracks[k], form.elements[k]->element_bytes, INT64_MAX});
+  const std::vector<std::int64_t> ends = list_ends(piece, tracks);
   std::vector<MessagePart> places;
-  each_section(to, ends, [&](const MessagePart& section) { places.push_back(section); });
+  each_section(target, ends, [&](const MessagePart& section) { places.push_back(section); });
   auto place = places.begin();
-  each_section(from, ends, [&](const MessagePart& section) { calls.push_back(move(section, *place++)); });
+  each_section(source.part, ends,
+               [&](const MessagePart& section) { calls.push_back(move(section, *place++, source.distances)); });
 }
 
-KernelCall Lowering::pack(const MessagePart& part) {
+KernelCall Lowering::pack(const MessagePart& part, const Distances& distances) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(part.reduction)];
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(part.reduction)];
   std::vector<std::int64_t> element_bytes;
@@ -94,12 +120,12 @@ KernelCall Lowering::pack(const MessagePart& part) {
   b.may_be_cut = &piece == &part.piece;
   b.stream(StreamKind::message, -1, piece.tracks.back(), r.value_type.size_bytes);
   b.add_value_tracks(form, piece);
-  if (form.value->kind == ExprKind::element) b.spec.copy_bytes = static_cast<std::int64_t>(r.value_type.size_bytes);
+  if (form.value->kind == ExprKind::element) b.copy(r.value_type, distances, 1);
   else b.spec.outputs.push_back({0, b.value(*form.value, -1)});
   return b.finish("pack", part.reduction, true);
 }
 
-KernelCall Lowering::unpack(const MessagePart& part) {
+KernelCall Lowering::unpack(const MessagePart& part, const Distances& distances) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(part.reduction)];
   if (r.is_native && !part.is_assign) {
     KernelCall call;
@@ -119,13 +145,12 @@ KernelCall Lowering::unpack(const MessagePart& part) {
   b.stream(StreamKind::buffer, r.place->id, piece.tracks[0], r.place->element_bytes);
   b.right_stream = b.stream(StreamKind::message, -1, piece.tracks[1], r.value_type.size_bytes);
   b.value_scalar = r.value_type.scalar;
-  if (part.is_assign && r.value_type == r.place_type)
-    b.spec.copy_bytes = static_cast<std::int64_t>(r.place_type.size_bytes);
+  if (part.is_assign && r.value_type == r.place_type) b.copy(r.place_type, distances, 0);
   else b.add_updates(r, part.is_assign);
   return b.finish("unpack", part.reduction, part.is_injective);
 }
 
-KernelCall Lowering::move(const MessagePart& from, const MessagePart& to) {
+KernelCall Lowering::move(const MessagePart& from, const MessagePart& to, const Distances& distances) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(to.reduction)];
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(to.reduction)];
   Build b(*this, from.piece);
@@ -133,7 +158,7 @@ KernelCall Lowering::move(const MessagePart& from, const MessagePart& to) {
   b.stream(StreamKind::buffer, r.place->id, to.piece.tracks[0], r.place->element_bytes);
   b.add_value_tracks(form, from.piece);
   if (to.is_assign && r.value_type == r.place_type && form.value->kind == ExprKind::element) {
-    b.spec.copy_bytes = static_cast<std::int64_t>(r.place_type.size_bytes);
+    b.copy(r.place_type, distances, 1);
   } else {
     b.place_type = &r.place_type;
     if (r.place_type.is_record()) b.right_stream = b.element_streams.at(form.value.get());

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/lower/cells.hpp"
 #include "engine/lower/joined_ends.hpp"
 #include "jit/kernel_spec.hpp"
 
@@ -75,9 +76,14 @@ class Lowering {
  private:
   struct Build;
   std::int64_t extent(int buffer) const;
-  KernelCall pack(const MessagePart& part);
-  KernelCall unpack(const MessagePart& part);
-  KernelCall move(const MessagePart& from, const MessagePart& to);
+  struct Celled {
+    MessagePart part;
+    Distances distances;  ///< none: its elements are not in cells
+  };
+  Celled celled(const MessagePart& part, const ElementType& type, bool is_copy, std::size_t buffers) const;
+  KernelCall pack(const MessagePart& part, const Distances& distances);
+  KernelCall unpack(const MessagePart& part, const Distances& distances);
+  KernelCall move(const MessagePart& from, const MessagePart& to, const Distances& distances);
   const Piece& shaped(const Piece& piece, const std::vector<std::int64_t>& element_bytes, bool is_in_any_order,
                       bool is_written);
   const BoundPlan& bound_;

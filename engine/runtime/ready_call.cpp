@@ -14,6 +14,20 @@ std::byte* moved(std::byte* address, std::int64_t bytes) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes));
 }
 
+/// How far the elements of a stream reach that one iteration meets.
+std::int64_t bytes_at_once(const jit::KernelSpec& spec, std::size_t stream) {
+  std::int64_t out = spec.copy_bytes;
+  const auto note = [&](std::int64_t offset_bytes, const jit::Instruction& i) {
+    out = std::max(out, offset_bytes + static_cast<std::int64_t>(size_of(i.type)));
+  };
+  for (const jit::Instruction& i : spec.instructions)
+    if (i.opcode == jit::Opcode::load && std::cmp_equal(i.stream, stream)) note(i.offset_bytes, i);
+  if (stream > 0) return out;
+  for (const jit::Output& o : spec.outputs)
+    note(o.offset_bytes, spec.instructions[static_cast<std::size_t>(o.instruction)]);
+  return out;
+}
+
 }  // namespace
 
 ReadyCall::ReadyCall(KernelCall call, jit::Kernel kernel, const jit::KernelSpec* spec)
@@ -54,10 +68,11 @@ std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spe
   if (spec.streams[m].is_indexed || dimensions + 1 > most_levels) return std::nullopt;
   // The message must be walked from its first byte to its last.
   std::int64_t inside = 0;
+  const std::int64_t at_once = bytes_at_once(spec, m);
   for (std::size_t d = dimensions; d-- > 0;) {
     const std::int64_t stride = call_.strides_bytes[m * dimensions + d];
     if (inside == 0) inside = stride;
-    if (stride != inside && call_.extents[d] > 1) return std::nullopt;
+    if ((stride != inside || stride < at_once) && call_.extents[d] > 1) return std::nullopt;
     inside *= call_.extents[d];
   }
   // A transposition goes across the lines of its buffer: parts of few rows would load each line again and again. What
@@ -75,7 +90,8 @@ std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spe
   const std::int64_t list_stride = spec.streams[m].list_stride_bytes;
   const bool has_list = spec.has_lists();
   if (inside == 0 && has_list) inside = list_stride;
-  if (inside <= 0 || (has_list && call_.list_length > 1 && list_stride != inside)) return std::nullopt;
+  if (inside < std::max<std::int64_t>(at_once, 1) || (has_list && call_.list_length > 1 && list_stride != inside))
+    return std::nullopt;
 
   Units out{message->offset_bytes, inside, 1};
   std::size_t free_dimensions = 0;

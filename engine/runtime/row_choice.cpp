@@ -34,13 +34,16 @@ bool has_few_environments(const Statement& s) {
          std::ranges::count_if(s.clauses, is_generator) <= 1;
 }
 
-/// Whether contents that vary choose what a rank sends of its own, so that every rank could replay the pattern, but
+/// Whether contents that vary choose what is sent, or by whom to whom, so that every rank could replay the pattern, but
 /// none remember it. What is not just copied is left out: the general way has another order of elements then, and must
 /// not be met with letters of rows but where something is wrong.
-bool has_new_elements_in_every_run(const PlanModel& plan, const Statement& s) {
-  return !s.is_pull && !varying_names(plan, s).buffers.empty() && do_contents_choose_elements(s) &&
-         std::ranges::all_of(s.reductions, [](const Reduction& r) {
-           return r.sender->kind == ExprKind::rank && r.is_assign && r.value_type == r.place_type;
+bool is_new_in_every_run(const PlanModel& plan, const Statement& s) {
+  // Where ranks are walked, the general way finds a rank's own environments at once.
+  const bool walks_ranks = std::ranges::any_of(s.clauses, is_rank_set);
+  return !s.is_pull && !varying_names(plan, s).buffers.empty() &&
+         (do_contents_choose_elements(s) || hangs_on_contents(s)) &&
+         std::ranges::all_of(s.reductions, [&](const Reduction& r) {
+           return r.is_assign && r.value_type == r.place_type && (!walks_ranks || r.sender->kind == ExprKind::rank);
          });
 }
 
@@ -74,8 +77,7 @@ bool is_one_element(const PlanModel& plan, const Expr& e) { return e.kind != Exp
 bool goes_by_rows(const PlanModel& plan, const Statement& s) {
   if (s.is_fresh || !is_plain(plan, s)) return false;
   const Knowledge knowledge = infer_knowledge(plan, s);
-  if (!is_told(knowledge))
-    return knowledge.knowledge == KnowledgeClass::global && has_new_elements_in_every_run(plan, s);
+  if (!is_told(knowledge)) return knowledge.knowledge == KnowledgeClass::global && is_new_in_every_run(plan, s);
   if (hangs_on_contents(s)) return true;
   // Rows apply what is not just copied by lists of single elements; the general way has loops.
   const bool has_long_updates = std::ranges::any_of(s.reductions, [&](const Reduction& r) {

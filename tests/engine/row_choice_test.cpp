@@ -54,6 +54,8 @@ TEST_CASE("statements go by rows where contents choose slices or elements, or en
   // Every rank could replay these, and none remember them.
   CHECK(is_by_rows("x[k]@(rank + 1) % size <<= y[mine[k]]@rank where k in range(size)"));
   CHECK(is_by_rows("x[place[k]]@(s + 1) % size <<= y[first[k]]@s where s in world, k in range(size)"));
+  CHECK(is_by_rows("x[k : k + 1]@k % size <<= y[p / 2 : p / 2 + 1]@p % size where k in range(n), p = first[k]"));
+  CHECK(is_by_rows("x[k]@0 <<= y[k]@p % size where k in range(n), p = first[k % size]"));
   CHECK_FALSE(is_by_rows("x[k]@(rank + 1) % size << sum << y[mine[k]]@rank where k in range(size)"));
   CHECK_FALSE(is_by_rows("x[k]@(s + 1) % size <<= y[mine[k]]@s where s in world, k in range(s)"));
   // Each element chosen stands for many.
@@ -156,5 +158,36 @@ TEST_CASE("elements that a list chooses anew in every run, where every rank coul
     claim(x == before, "a run that fails has written");
     mine[2] = 0;
     gather.run();
+  });
+}
+
+TEST_CASE("rows of a matrix that pivots choose anew in every run, from whoever has them", "[row-choice]") {
+  const Plan plan =
+      Plan::parse(exchange_of_parts("x[4 * k : 4 * k + 4]@k % 2 <<= y[4 * p / size * 2 : 4 * p / size * 2 + 4]@p % "
+                                    "size where k in range(size), p = first[k]"));
+  on_ranks(3, [&](Engine& engine) {
+    constexpr int n = 40;
+    const int me = engine.rank();
+    std::vector<std::int32_t> x(n), y(n), first(3);
+    for (int k = 0; k < n; ++k) y[static_cast<std::size_t>(k)] = 100 * me + k;
+    Executable e = engine.compile(plan, {{"n", n}});
+    e.bind("x", x), e.bind("y", y), e.bind("first", first);
+    for (int run = 0; run < 6; ++run) {
+      for (int k = 0; k < 3; ++k) first[static_cast<std::size_t>(k)] = (5 * k + run * run) % 9;
+      std::ranges::fill(x, -1);
+      e.run();
+      for (int k = 0; k < 3; ++k)
+        for (int j = 0; j < 4; ++j) {
+          const int p = first[static_cast<std::size_t>(k)], came = x[static_cast<std::size_t>(4 * k + j)];
+          claim(came == (k % 2 == me ? 100 * (p % 3) + 4 * p / 3 * 2 + j : -1), "a row is not that of its pivot");
+        }
+    }
+    const std::vector<std::int32_t> before = x;
+    first[1] = 60;
+    claim(error_of([&] { e.run(); }).find("is outside the 40 elements of `y`") != std::string::npos,
+          "a row outside is not told");
+    claim(x == before, "a run that fails has written");
+    first[1] = 2;
+    e.run();
   });
 }
