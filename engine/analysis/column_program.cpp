@@ -137,14 +137,15 @@ template <class F>
   return each_index(as_unsigned(stride));
 }
 
-/// first = lo and count = hi - lo; false where a slice is not inside the extent.
+/// first = lo * stride and count = hi - lo; false where a slice is not inside the extent.
 [[gnu::always_inline]] inline bool lengths(const ColumnOperand& lo, const ColumnOperand& hi, std::int64_t extent,
-                                           std::size_t count, std::int64_t* firsts, std::int64_t* counts) {
+                                           std::int64_t stride, std::size_t count, std::int64_t* firsts,
+                                           std::int64_t* counts) {
   bool is_wrong = false;
   for (std::size_t k = 0; k < count; ++k) {
     const std::int64_t first = lo.column ? lo.column[k] : lo.value, end = hi.column ? hi.column[k] : hi.value;
     is_wrong |= first < 0 || end < first || end > extent;
-    firsts[k] = first;
+    firsts[k] = static_cast<std::int64_t>(as_unsigned(first) * as_unsigned(stride));
     counts[k] = static_cast<std::int64_t>(static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(first));
   }
   return !is_wrong;
@@ -260,18 +261,19 @@ bool ColumnProgram::add_runs(const Expr& e) {
     copy_to({Source::Kind::element_count, e.id}, 1);
     return true;
   }
-  const Subscript& last = e.subscripts.back();
-  if (!last.is_slice) {
+  const auto slice = std::ranges::find_if(e.subscripts, &Subscript::is_slice);
+  if (slice == e.subscripts.end()) {
     if (!add_offsets(e, 0)) return false;
     copy_to({Source::Kind::value, 0, 1}, 1);
     return true;
   }
-  const auto dimension = static_cast<std::int32_t>(e.subscripts.size()) - 1;
-  const std::optional<Source> lo = last.lo ? add(*last.lo, 0) : Source{},
-                              hi = last.hi ? add(*last.hi, 1) : Source{Source::Kind::extent, e.id, dimension};
+  const auto dimension = static_cast<std::int32_t>(slice - e.subscripts.begin());
+  const std::optional<Source> lo = slice->lo ? add(*slice->lo, 0) : Source{},
+                              hi = slice->hi ? add(*slice->hi, 1) : Source{Source::Kind::extent, e.id, dimension};
   if (!lo || !hi) return false;
   add_step({.kind = Step::Kind::lengths, .to = 0, .a = *lo, .b = *hi, .buffer = e.id, .dimension = dimension});
-  for (std::int32_t d = 0; d < dimension; ++d) {
+  for (std::int32_t d = 0; d < static_cast<std::int32_t>(e.subscripts.size()); ++d) {
+    if (d == dimension) continue;
     const std::optional<Source> index = add(*e.subscripts[static_cast<std::size_t>(d)].lo, 2);
     if (!index) return false;
     add_step({.kind = Step::Kind::add_index,
@@ -349,7 +351,8 @@ bool ColumnProgram::add_runs(const Expr& e) {
     }
     case Step::Kind::lengths: break;
   }
-  return lengths(a, operand(step.b, state, block), state.layouts[buffer].shape[dimension], count, to,
+  const Layout& layout = state.layouts[buffer];
+  return lengths(a, operand(step.b, state, block), layout.shape[dimension], layout.strides[dimension], count, to,
                  slots_[static_cast<std::size_t>(step.to) + 1]);
 }
 

@@ -45,7 +45,7 @@ class ColumnProgram {
   enum class Form : std::uint8_t {
     integers,  ///< the values of an expression, integers or booleans
     elements,  ///< offsets in elements of a reference to one element
-    runs,      ///< of a reference that names_runs: the first element, and how many follow each other
+    runs,      ///< of a reference that names_strided_runs: the first element, and how many there are
   };
   /// What a step reads.
   struct Source {

@@ -74,4 +74,12 @@ bool names_runs(const PlanModel& plan, const Expr& e) {
   return e.subscripts.empty() || (slice + 1 == e.subscripts.end() && is_constant(slice->step, 1));
 }
 
+bool names_strided_runs(const PlanModel& plan, const Expr& e) {
+  if (names_runs(plan, e)) return true;
+  const auto is_by_ones = [](const Subscript& sub) { return sub.is_slice && is_constant(sub.step, 1); };
+  return plan.buffers[static_cast<std::size_t>(e.id)].strides.empty() &&
+         std::ranges::count_if(e.subscripts, &Subscript::is_slice) == 1 &&
+         std::ranges::any_of(e.subscripts, is_by_ones);
+}
+
 }  // namespace kplan

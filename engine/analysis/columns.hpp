@@ -50,5 +50,7 @@ class ColumnEvaluator {
 /// Whether all elements that the reference names follow each other, in every environment and on every rank, as its form
 /// shows: one element, a slice by ones of the last dimension, or a whole buffer.
 bool names_runs(const PlanModel& plan, const Expr& e);
+/// The same of elements one stride apart: a slice by ones of any one dimension, too.
+bool names_strided_runs(const PlanModel& plan, const Expr& e);
 
 }  // namespace kplan

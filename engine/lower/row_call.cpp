@@ -224,7 +224,7 @@ class RowLowering {
     const RowOperand hi = operand(step.b);
     require_inside(hi, applied(Operation::add, extent(), one));
     require_inside(a, applied(Operation::add, hi, one));
-    slot(step.to) = a;
+    slot(step.to) = offset(zero, a, stride(step.buffer, step.dimension));
     slot(step.to + 1) = applied(Operation::sub, hi, a);
   }
 

@@ -45,13 +45,14 @@ void write_single(const std::int64_t* firsts, const ArrivedRows::Segment& segmen
 
 [[gnu::hot]] std::byte* ArrivedRows::copy_from(const std::byte* base, const Segment& segment, std::byte* to) const {
   for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row) {
-    copy_row(to, base, firsts_[row], bytes_of(row));
-    to += bytes_of(row);
+    gather_row(to, base, firsts_[row], step_, count_of(row), value_bytes_);
+    to += count_of(row) * value_bytes_;
   }
   return to;
 }
 
 [[gnu::hot]] void ArrivedRows::copy_to(std::byte* base) const {
+  const auto bytes = static_cast<std::int64_t>(value_bytes_);
   for (const Segment& segment : segments_) {
     if (!segment.values) continue;
     const std::int64_t* const firsts = firsts_.data() + segment.first_row;
@@ -62,8 +63,10 @@ void write_single(const std::int64_t* firsts, const ArrivedRows::Segment& segmen
     } else {
       const std::byte* from = segment.values;
       for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row) {
-        copy_row(base + firsts_[row], from, bytes_of(row));
-        from += bytes_of(row);
+        const std::size_t count = count_of(row);
+        if (step_ == bytes || count == 1) copy_row(base + firsts_[row], from, count * value_bytes_);
+        else copy_row(base + firsts_[row], step_, from, bytes, count, value_bytes_);
+        from += count * value_bytes_;
       }
     }
   }
@@ -71,7 +74,7 @@ void write_single(const std::int64_t* firsts, const ArrivedRows::Segment& segmen
 
 void ArrivedRows::add_places(std::byte* base, const Segment& segment, std::vector<std::span<std::byte>>& to) const {
   for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row)
-    to.emplace_back(base + firsts_[row], bytes_of(row));
+    to.emplace_back(base + firsts_[row], count_of(row) * value_bytes_);
 }
 
 [[gnu::hot]] void ArrivedRows::list(const Segment& segment, std::vector<jit::ListEntry>& out) const {
@@ -84,7 +87,8 @@ void ArrivedRows::add_places(std::byte* base, const Segment& segment, std::vecto
   }
   out.clear();
   for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row)
-    for (std::int64_t k = 0; k < counts_[row]; ++k) out.push_back(static_cast<jit::ListEntry>(firsts_[row] + k));
+    for (std::int64_t k = 0; k < counts_[row]; ++k)
+      out.push_back(static_cast<jit::ListEntry>(firsts_[row] + k * step_));
 }
 
 [[gnu::hot]] bool DistinctRows::are_distinct_elements(std::span<const std::int64_t> firsts, std::int64_t bytes) {
@@ -112,9 +116,27 @@ void ArrivedRows::add_places(std::byte* base, const Segment& segment, std::vecto
   return true;
 }
 
+/// Whether each row has a line of its own along the dimension.
+bool DistinctRows::are_on_distinct_lines(std::span<const std::int64_t> firsts, const RowSteps& steps) {
+  std::int64_t* const lines = room_in(lines_, firsts.size());
+  for (std::size_t row = 0; row < firsts.size(); ++row)
+    lines[row] = firsts[row] - firsts[row] / steps.step % steps.extent * steps.step;
+  return are_distinct_elements({lines, firsts.size()}, steps.unit);
+}
+
 [[gnu::hot]] bool DistinctRows::are_distinct(std::span<const std::int64_t> firsts, const std::int64_t* counts,
-                                             std::int64_t bytes) {
-  if (!counts) return are_distinct_elements(firsts, bytes);
+                                             const RowSteps& steps) {
+  if (!counts) return are_distinct_elements(firsts, steps.unit);
+  if (steps.step == steps.unit) return are_distinct_runs(firsts, counts, steps.unit);
+  if (are_on_distinct_lines(firsts, steps)) return true;
+  Column elements;
+  for (std::size_t row = 0; row < firsts.size(); ++row)
+    for (std::int64_t k = 0; k < counts[row]; ++k) elements.push_back(firsts[row] + k * steps.step);
+  return are_distinct_elements(elements, steps.unit);
+}
+
+[[gnu::hot]] bool DistinctRows::are_distinct_runs(std::span<const std::int64_t> firsts, const std::int64_t* counts,
+                                                  std::int64_t bytes) {
   const auto end_of = [&](std::size_t row) { return firsts[row] + counts[row] * bytes; };
   bool is_ascending = true;
   std::int64_t lowest = INT64_MAX, end = INT64_MIN;

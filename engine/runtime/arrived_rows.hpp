@@ -26,7 +26,8 @@ class ArrivedRows {
   std::size_t rows() const { return rows_; }
   const std::vector<Segment>& segments() const { return segments_; }
 
-  void clear() { segments_.clear(), rows_ = 0; }
+  /// `step`: from one element of the next rows to the next one, as firsts are counted.
+  void clear(std::int64_t step) { segments_.clear(), rows_ = 0, step_ = step; }
   /// Where so many rows more are to be described: `firsts` bytes in the buffer, or the integer; numbers of elements, or
   /// null where rows are single.
   struct Room {
@@ -50,7 +51,7 @@ class ArrivedRows {
   std::byte* copy_from(const std::byte* base, const Segment& segment, std::byte* to) const;
   /// Copies all values that letters have to where the rows are.
   void copy_to(std::byte* base) const;
-  /// Adds where the rows of a segment are.
+  /// Adds where the rows of a segment are, whose elements follow each other.
   void add_places(std::byte* base, const Segment& segment, std::vector<std::span<std::byte>>& to) const;
   /// The elements of a segment's rows, where firsts are numbers of elements.
   void list(const Segment& segment, std::vector<jit::ListEntry>& out) const;
@@ -60,27 +61,35 @@ class ArrivedRows {
   const std::int64_t* counts() const { return are_single_ ? nullptr : counts_.data(); }
 
  private:
-  std::size_t bytes_of(std::size_t row) const {
-    return are_single_ ? value_bytes_ : static_cast<std::size_t>(counts_[row]) * value_bytes_;
-  }
+  std::size_t count_of(std::size_t row) const { return are_single_ ? 1 : static_cast<std::size_t>(counts_[row]); }
 
   bool are_single_ = true;
   std::size_t value_bytes_ = 0;
+  std::int64_t step_ = 0;
   std::vector<Segment> segments_;
   std::size_t rows_ = 0;
   Column firsts_, counts_;
 };
 
+/// Where the elements of rows lie in their buffer, as their firsts are counted: in units of an element, those of a row
+/// one step apart, along a dimension of so many.
+struct RowSteps {
+  std::int64_t unit = 1, step = 1, extent = 1;
+};
+
 /// Finds out whether rows have an element in common.
 class DistinctRows {
  public:
-  /// False where one is met twice. `counts`: of elements, so many bytes apart or multiples of it; null: one each.
-  bool are_distinct(std::span<const std::int64_t> firsts, const std::int64_t* counts, std::int64_t bytes);
+  /// False where one is met twice. `counts`: of elements; null: one each.
+  bool are_distinct(std::span<const std::int64_t> firsts, const std::int64_t* counts, const RowSteps& steps);
 
  private:
   bool are_distinct_elements(std::span<const std::int64_t> firsts, std::int64_t bytes);
+  bool are_distinct_runs(std::span<const std::int64_t> firsts, const std::int64_t* counts, std::int64_t bytes);
+  bool are_on_distinct_lines(std::span<const std::int64_t> firsts, const RowSteps& steps);
 
   std::vector<std::uint64_t> marks_;
+  Column lines_;
 };
 
 }  // namespace kplan

@@ -18,7 +18,7 @@ bool is_plain(const PlanModel& plan, const Statement& s) {
     if (!is_integer(v.type) && v.type != Scalar::boolean) return false;
   for (std::size_t k = 0; k < s.reductions.size(); ++k) {
     const Reduction& r = s.reductions[k];
-    if ((r.is_native && !r.is_assign) || !plain_value(plan, s, r) || !names_runs(plan, *r.place)) return false;
+    if ((r.is_native && !r.is_assign) || !plain_value(plan, s, r) || !names_strided_runs(plan, *r.place)) return false;
     const bool is_one = is_one_element(plan, *r.place);
     if (!is_one && r.place->element_bytes != r.place_type.size_bytes) return false;
     for (std::size_t other = 0; other < k; ++other)
@@ -67,7 +67,7 @@ ExprPtr plain_value(const PlanModel& plan, const Statement& s, const Reduction& 
   if (r.value->kind != ExprKind::element && is_integral && !contains(*r.value, has_element)) return r.value;
   // Only the end that evaluates bindings can put them into the value.
   const ExprPtr value = r.value->kind == ExprKind::element || s.is_pull ? r.value : with_bindings(r.value, s);
-  if (value->kind != ExprKind::element || !names_runs(plan, *value)) return nullptr;
+  if (value->kind != ExprKind::element || !names_strided_runs(plan, *value)) return nullptr;
   const bool is_one = std::ranges::none_of(value->subscripts, &Subscript::is_slice) && !value->subscripts.empty();
   return is_one || value->element_bytes == r.value_type.size_bytes ? value : nullptr;
 }

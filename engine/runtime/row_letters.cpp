@@ -12,6 +12,24 @@ constexpr std::size_t any = SIZE_MAX;  // not known when compiled
 
 }  // namespace
 
+namespace {
+
+template <std::size_t bytes>
+void copy_elements(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
+                   std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k, to += to_step, from += from_step) std::memcpy(to, from, bytes);
+}
+
+}  // namespace
+
+[[gnu::hot]] void copy_row(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
+                           std::size_t count, std::size_t value_bytes) {
+  if (value_bytes == 8) return copy_elements<8>(to, to_step, from, from_step, count);
+  if (value_bytes == 4) return copy_elements<4>(to, to_step, from, from_step, count);
+  if (value_bytes == 16) return copy_elements<16>(to, to_step, from, from_step, count);
+  for (std::size_t k = 0; k < count; ++k, to += to_step, from += from_step) std::memcpy(to, from, value_bytes);
+}
+
 RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_t rank_count)
     : forms_(std::move(forms)),
       have_values_(have_values),
@@ -121,6 +139,7 @@ void RowLetters::fill_rows(std::size_t reduction, const std::byte* base) {
   const std::int64_t* const only = columns == 1 ? decided.words[0].data() : nullptr;
   const std::int32_t* const numbers = numbers_.data();
   const std::size_t value_bytes = forms_[reduction].value_bytes;
+  const std::int64_t step = forms_[reduction].step_bytes;
   Cursor* const cursors = cursors_[reduction].data();
   for (std::size_t row = 0; row < rows; ++row) {
     Cursor& to = cursors[numbers[peers[row]]];
@@ -134,9 +153,9 @@ void RowLetters::fill_rows(std::size_t reduction, const std::byte* base) {
       if (base) std::memcpy(&value, base + firsts[row], bytes);
       std::memcpy(to.values + bytes * n, &value, bytes);
     } else if (to.values) {
-      const std::size_t row_bytes = static_cast<std::size_t>(count_of(reduction, row)) * value_bytes;
-      copy_row(to.values, base, firsts[row], row_bytes);
-      to.values += row_bytes;
+      const auto count = static_cast<std::size_t>(count_of(reduction, row));
+      gather_row(to.values, base, firsts[row], step, count, value_bytes);
+      to.values += count * value_bytes;
     }
   }
 }

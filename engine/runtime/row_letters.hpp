@@ -20,6 +20,7 @@ struct RowForm {
   std::size_t columns = 0;      ///< words of a row
   bool has_counts = false;      ///< a row may have more or fewer elements than one: its last word says how many
   std::size_t value_bytes = 0;  ///< of one element
+  std::int64_t step_bytes = 0;  ///< from one element of a row to the next, where they are
   bool may_be_apart = false;    ///< values need not be in the letter
 };
 
@@ -47,7 +48,7 @@ struct RowTable {
   }
 };
 
-/// The elements of one row, mostly one.
+/// The elements of one row, mostly one, that follow each other.
 inline void copy_row(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 8) std::memcpy(to, from, 8);
   else if (bytes == 4) std::memcpy(to, from, 4);
@@ -55,10 +56,18 @@ inline void copy_row(std::byte* to, const std::byte* from, std::size_t bytes) {
   else if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
-/// The same from where DecidedRows have it; `base` null: `first` is the value.
-inline void copy_row(std::byte* to, const std::byte* base, std::int64_t first, std::size_t bytes) {
+/// The same where they lie so far apart.
+void copy_row(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step, std::size_t count,
+              std::size_t value_bytes);
+
+/// From where DecidedRows have it, `count` elements that follow each other then; `base` null: `first` is the value.
+inline void gather_row(std::byte* to, const std::byte* base, std::int64_t first, std::int64_t step, std::size_t count,
+                       std::size_t value_bytes) {
   // An integer's low bytes are its value in every type of its size.
-  copy_row(to, base ? base + first : reinterpret_cast<const std::byte*>(&first), bytes);
+  const std::byte* const from = base ? base + first : reinterpret_cast<const std::byte*>(&first);
+  const auto bytes = static_cast<std::int64_t>(value_bytes);
+  if (step == bytes || count == 1) copy_row(to, from, count * value_bytes);
+  else copy_row(to, bytes, from, step, count, value_bytes);
 }
 
 class RowLetters {

@@ -54,12 +54,13 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, Statement
     Part& part = parts_.back();
     const bool is_near_one = !part.form.has_counts;
     const bool is_far_one = is_near_one && is_one_element(*bound_.model, *part.far.expression);
-    part.come = {is_far_one, part.form.value_bytes};
     const Reduction& r = *part.reduction;
     if (!r.is_assign || r.value_type != r.place_type)
       part.update = make_listed_update(bound_, number, static_cast<int>(k), wait);
     prepare_end(part, part.near, !is_near_one);
     prepare_end(part, part.far, !is_far_one);
+    part.form.step_bytes = part.near.steps.step;
+    part.come = {is_far_one, part.form.value_bytes};
   }
   const auto is_written = [&](int buffer) {
     return std::ranges::any_of(parts_, [&](const Part& p) { return p.reduction->place->id == buffer; });
@@ -67,7 +68,8 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, Statement
   const bool are_copied = std::ranges::none_of(parts_, [](const Part& p) { return p.update.has_value(); });
   std::vector<RowForm> forms;
   for (Part& part : parts_) {
-    part.form.may_be_apart = !s_.is_pull && are_copied && part.form.has_counts && !is_written(part.near.expression->id);
+    part.form.may_be_apart = !s_.is_pull && are_copied && part.form.has_counts &&
+                             !is_written(part.near.expression->id) && part.near.has_runs() && part.far.has_runs();
     forms.push_back(part.form);
   }
   letters_ = {std::move(forms), !s_.is_pull, bound_.state.size};
@@ -97,10 +99,24 @@ void RowStatement::prepare_end(Part& part, End& end, bool are_runs) {
   using Form = ColumnProgram::Form;
   const Form of_element = are_runs ? Form::runs : Form::elements;
   end.program = enumeration_.columns().program(*end.expression, end.is_element() ? of_element : Form::integers);
+  if (!end.is_element()) return;
   const bool goes_to_list = part.update && (&end == &part.near) == s_.is_pull;
-  if (!end.is_element() || goes_to_list) return;
-  end.unit = static_cast<std::int64_t>(end.expression->element_bytes);
-  end.offset = static_cast<std::int64_t>(end.expression->field_offset_bytes);
+  if (!goes_to_list) {
+    end.unit = static_cast<std::int64_t>(end.expression->element_bytes);
+    end.offset = static_cast<std::int64_t>(end.expression->field_offset_bytes);
+  }
+  end.steps = steps_of(end);
+}
+
+/// Of an end that is an element.
+RowSteps RowStatement::steps_of(const End& end) const {
+  const Layout& layout = bound_.state.layouts[static_cast<std::size_t>(end.expression->id)];
+  const std::vector<Subscript>& subscripts = end.expression->subscripts;
+  const auto slice = std::ranges::find_if(subscripts, &Subscript::is_slice);
+  if (slice == subscripts.end()) return {end.unit, end.unit, 1};
+  const auto d = static_cast<std::size_t>(slice - subscripts.begin());
+  return {end.unit, end.unit * std::max<std::int64_t>(layout.strides[d], 1),
+          std::max<std::int64_t>(layout.shape[d], 1)};
 }
 
 void RowStatement::make_code(jit::Wait wait) {
@@ -256,7 +272,7 @@ void RowStatement::add_bodies(const std::vector<BoundMemory>& memory, std::span<
     own_segment_ = static_cast<std::size_t>(at - letters.begin());
     letters.insert(at, {bound_.state.rank, own_});
   }
-  for (Part& part : parts_) part.come.clear();
+  for (Part& part : parts_) part.come.clear(part.far.steps.step);
   for (const Came& came : letters) {
     std::size_t at = letters_.read(came.letter, tables_);
     for (std::size_t k = 0; k < parts_.size(); ++k) {
@@ -270,7 +286,7 @@ void RowStatement::add_bodies(const std::vector<BoundMemory>& memory, std::span<
   places_.resize(std::max(places_.size(), letters.size()));
   return s_.is_pull || (can_be_listed() && std::ranges::all_of(parts_, [&](const Part& p) {
                           return !p.reduction->is_assign ||
-                                 distinct_.are_distinct(p.come.firsts(), p.come.counts(), p.far.unit);
+                                 distinct_.are_distinct(p.come.firsts(), p.come.counts(), p.far.steps);
                         }));
 }
 
@@ -311,7 +327,7 @@ std::span<const std::span<std::byte>> RowStatement::places(std::size_t n, const 
 
 [[gnu::hot]] bool RowStatement::take_answers(std::vector<Came>& answers) {
   std::ranges::sort(answers, {}, &Came::from);
-  for (Part& part : parts_) part.come.clear();
+  for (Part& part : parts_) part.come.clear(part.near.steps.step);
   for (const Came& came : answers) {
     std::size_t at = 0;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
@@ -335,7 +351,7 @@ std::span<const std::span<std::byte>> RowStatement::places(std::size_t n, const 
            const DecidedRows& rows = letters_.rows(static_cast<std::size_t>(&p - parts_.data()));
            return !p.reduction->is_assign ||
                   distinct_.are_distinct(std::span(rows.firsts).first(rows.rows),
-                                         p.form.has_counts ? rows.words.back().data() : nullptr, p.near.unit);
+                                         p.form.has_counts ? rows.words.back().data() : nullptr, p.near.steps);
          });
 }
 
@@ -419,8 +435,8 @@ std::span<const std::byte> RowStatement::payload(std::span<const std::byte> lett
   std::byte* const to = memory[static_cast<std::size_t>(part.reduction->place->id)].base;
   for (std::size_t row = 0, n = 0; n < places.size(); ++row)
     if (rows.peers[row] == bound_.state.rank)
-      copy_row(to + places[n++], part.near.base(memory), rows.firsts[row],
-               static_cast<std::size_t>(letters_.count_of(k, row)) * part.form.value_bytes);
+      gather_row(to + places[n++], part.near.base(memory), rows.firsts[row], part.form.step_bytes,
+                 static_cast<std::size_t>(letters_.count_of(k, row)), part.form.value_bytes);
 }
 
 [[gnu::hot]] const ReadyCall* RowStatement::apply(const std::vector<BoundMemory>& memory) {

@@ -21,7 +21,7 @@ namespace kplan {
 
 class RowStatement {
  public:
-  /// Null where the statement does not go by rows (row_choice.hpp): values are elements that follow each other, or
+  /// Null where the statement does not go by rows (row_choice.hpp): values are elements one stride apart, or
   /// integers; every reduction has a buffer of its own. `bound`: as its group sees it. `wait`: for machine code; throws
   /// CompilerError then.
   static std::unique_ptr<RowStatement> of(const BoundPlan& bound, std::size_t number, jit::Wait wait);
@@ -72,8 +72,11 @@ class RowStatement {
     /// Of an element: where it lies is its number times `unit`, and `offset`: bytes in the buffer, but numbers of
     /// elements where these go to a list.
     std::int64_t unit = 1, offset = 0;
+    RowSteps steps;  ///< of an element; of integers rows have one
 
     bool is_element() const { return expression->kind == ExprKind::element; }
+    /// Elements of a row follow each other.
+    bool has_runs() const { return steps.step == steps.unit; }
     /// The buffer's memory; null for integers.
     std::byte* base(const std::vector<BoundMemory>& memory) const {
       return is_element() ? memory[static_cast<std::size_t>(expression->id)].base : nullptr;
@@ -98,6 +101,7 @@ class RowStatement {
   RowStatement(const BoundPlan& bound, std::size_t number, Statement s, jit::Wait wait);
   Part make_part(std::size_t k) const;
   void prepare_end(Part& part, End& end, bool are_runs);
+  RowSteps steps_of(const End& end) const;
   void make_code(jit::Wait wait);
   bool find_by_code();
   void find_by_enumeration();

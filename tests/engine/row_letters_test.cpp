@@ -49,7 +49,7 @@ void draw_rows(std::mt19937& random, RowLetters& letters, std::int64_t rank_coun
       rows.peers[row] = form.table == k ? draw(rank_count) : table.peers[row];
       for (Column& words : rows.words) words[row] = draw(2) == 0 ? -draw(widest) : draw(widest);
       if (form.has_counts) rows.words.back()[row] = draw(4);
-      rows.firsts[row] = draw(static_cast<std::int64_t>(memory_bytes - 4 * form.value_bytes));
+      rows.firsts[row] = draw(static_cast<std::int64_t>(memory_bytes) - 4 * form.step_bytes);
     }
   }
 }
@@ -59,7 +59,8 @@ std::vector<RowForm> draw_forms(std::mt19937& random) {
   const std::size_t value_bytes[] = {1, 2, 4, 8, 16, 24};
   for (std::size_t k = 0; k < 1 + random() % 3; ++k) {
     const bool has_counts = random() % 3 == 0;
-    RowForm form{k, random() % 3 + has_counts, has_counts, value_bytes[random() % 6]};
+    RowForm form{k, random() % 3 + has_counts, has_counts, value_bytes[random() % 6], 0};
+    form.step_bytes = static_cast<std::int64_t>(form.value_bytes * (1 + 2 * (random() % 2)));
     if (k > 0 && !has_counts && !out[0].has_counts && random() % 2 == 0) form.table = 0, form.columns = out[0].columns;
     out.push_back(form);
   }
@@ -87,9 +88,10 @@ TEST_CASE("rows are read from letters as they were written", "[row-letters]") {
         for (std::size_t row = 0; row < rows.rows; ++row) {
           Sent sent;
           for (const Column& words : table.words) sent.words.push_back(words[row]);
-          const std::size_t bytes = static_cast<std::size_t>(letters.count_of(k, row)) * form.value_bytes;
-          for (std::size_t b = 0; b < bytes; ++b)
-            sent.bytes.push_back(static_cast<std::uint8_t>(memory[static_cast<std::size_t>(rows.firsts[row]) + b]));
+          for (std::int64_t n = 0; n < letters.count_of(k, row); ++n)
+            for (std::size_t b = 0; b < form.value_bytes; ++b)
+              sent.bytes.push_back(static_cast<std::uint8_t>(
+                  memory[static_cast<std::size_t>(rows.firsts[row] + n * form.step_bytes) + b]));
           expected[rows.peers[row]].push_back(std::move(sent));
         }
         for (const auto& [peer, letter] : written) {
@@ -128,7 +130,7 @@ TEST_CASE("rows are read from letters as they were written", "[row-letters]") {
 }
 
 TEST_CASE("values of rows that are apart take no room in the letter", "[row-letters]") {
-  RowLetters letters({{0, 1, true, 8, /*may_be_apart=*/true}}, /*have_values=*/true, 2);
+  RowLetters letters({{0, 1, true, 8, 8, /*may_be_apart=*/true}}, /*have_values=*/true, 2);
   DecidedRows& rows = letters.rows(0);
   rows.rows = 2;
   rows.peers = {0, 1};
