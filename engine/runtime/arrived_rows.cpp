@@ -117,18 +117,20 @@ void ArrivedRows::add_places(std::byte* base, const Segment& segment, std::vecto
 }
 
 /// Whether each row has a line of its own along the dimension.
-bool DistinctRows::are_on_distinct_lines(std::span<const std::int64_t> firsts, const RowSteps& steps) {
+bool DistinctRows::are_on_distinct_lines(std::span<const std::int64_t> firsts, const std::int64_t* counts,
+                                         const RowSteps& steps) {
   std::int64_t* const lines = room_in(lines_, firsts.size());
+  std::size_t count = 0;
   for (std::size_t row = 0; row < firsts.size(); ++row)
-    lines[row] = firsts[row] - firsts[row] / steps.step % steps.extent * steps.step;
-  return are_distinct_elements({lines, firsts.size()}, steps.unit);
+    if (counts[row] > 0) lines[count++] = firsts[row] - firsts[row] / steps.step % steps.extent * steps.step;
+  return are_distinct_elements({lines, count}, steps.unit);
 }
 
 [[gnu::hot]] bool DistinctRows::are_distinct(std::span<const std::int64_t> firsts, const std::int64_t* counts,
                                              const RowSteps& steps) {
   if (!counts) return are_distinct_elements(firsts, steps.unit);
   if (steps.step == steps.unit) return are_distinct_runs(firsts, counts, steps.unit);
-  if (are_on_distinct_lines(firsts, steps)) return true;
+  if (are_on_distinct_lines(firsts, counts, steps)) return true;
   Column elements;
   for (std::size_t row = 0; row < firsts.size(); ++row)
     for (std::int64_t k = 0; k < counts[row]; ++k) elements.push_back(firsts[row] + k * steps.step);

@@ -86,7 +86,7 @@ class DistinctRows {
  private:
   bool are_distinct_elements(std::span<const std::int64_t> firsts, std::int64_t bytes);
   bool are_distinct_runs(std::span<const std::int64_t> firsts, const std::int64_t* counts, std::int64_t bytes);
-  bool are_on_distinct_lines(std::span<const std::int64_t> firsts, const RowSteps& steps);
+  bool are_on_distinct_lines(std::span<const std::int64_t> firsts, const std::int64_t* counts, const RowSteps& steps);
 
   std::vector<std::uint64_t> marks_;
   Column lines_;

@@ -1,10 +1,15 @@
 // How it works: a message is its kernel calls, so that one of several is the calls of all, each with its part of the
 // message further back. What must be applied in the order of senders is sorted by world ranks; statements on groups
-// that number their ranks in another order stay alone.
+// that number their ranks in another order stay alone. Between two ranks messages stay in the order of statements, so
+// that both ends name and compare the same ones first. Where ranks have other phases nothing is joined: what one of
+// them does at once may hang on what another does later.
 #include "engine/runtime/joined_statements.hpp"
 
 #include <algorithm>
 #include <map>
+#include <utility>
+
+#include "engine/runtime/ways_of_messages.hpp"
 
 namespace kplan {
 namespace {
@@ -23,8 +28,8 @@ class SharedMessages {
   explicit SharedMessages(const transport::Transport& transport) : transport_(transport) {}
 
   /// Puts a message of the next statement into one of those before, to the same rank; or else it may carry others.
-  void add(M& message) {
-    if (!is_short(message)) return;
+  void add(const StatementSchedule& s, M& message) {
+    if (!is_short(message) || goes_alike(s, message, transport_)) return;
     M*& carrier = carriers_[message.world_rank];
     if (carrier && end_of(*carrier) + message.bytes <= most_shared_bytes) carry(*carrier, message);
     else carrier = &message;
@@ -34,7 +39,7 @@ class SharedMessages {
   bool is_short(const M& message) const {
     const auto peer = static_cast<int>(message.world_rank);
     return peer != transport_.rank() && message.bytes <= transport_.best_shared_bytes(peer) &&
-           !may_go_in_pieces(message.bytes, transport_.piece_bytes(peer));
+           !is_long(message, transport_);
   }
   static std::size_t end_of(const M& message) {
     return (message.bytes + part_alignment - 1) / part_alignment * part_alignment;
@@ -69,8 +74,9 @@ void share_messages(Program& program, const transport::Transport& transport) {
     for (const int number : phase) {
       const auto n = static_cast<std::size_t>(number);
       if (!can_be_joined(program.schedule.statements[n])) continue;
-      for (OutgoingMessage& m : program.statements[n].outgoing) outgoing.add(m);
-      for (IncomingMessage& m : program.statements[n].incoming) incoming.add(m);
+      const StatementSchedule& s = program.schedule.statements[n];
+      for (OutgoingMessage& m : program.statements[n].outgoing) outgoing.add(s, m);
+      for (IncomingMessage& m : program.statements[n].incoming) incoming.add(s, m);
     }
   }
   const auto is_carried = [](const auto& m) { return m.calls.empty(); };
@@ -81,23 +87,23 @@ void share_messages(Program& program, const transport::Transport& transport) {
 }
 
 void join_statements(Program& program) {
+  if (!program.schedule.has_common_phases) return;
   for (std::vector<int>& phase : program.phases) {
-    StatementProgram* all = nullptr;
+    StatementProgram* all = nullptr;  // to which the next can be joined
     std::erase_if(phase, [&](int number) {
       const auto n = static_cast<std::size_t>(number);
-      if (!can_be_joined(program.schedule.statements[n])) return false;
       StatementProgram& s = program.statements[n];
-      if (!all) {
-        all = &s;
-        return false;
-      }
+      StatementProgram* const before = std::exchange(all, nullptr);
+      if (!can_be_joined(program.schedule.statements[n])) return false;
+      all = before ? before : &s;
+      if (!before) return false;
       std::ranges::move(s.outgoing, std::back_inserter(all->outgoing));
       std::ranges::move(s.incoming, std::back_inserter(all->incoming));
       s.outgoing.clear();
       s.incoming.clear();
+      std::ranges::stable_sort(all->incoming, {}, &IncomingMessage::world_rank);
       return true;
     });
-    if (all) std::ranges::stable_sort(all->incoming, {}, &IncomingMessage::world_rank);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "engine/runtime/joined_statements.hpp"
 #include "engine/runtime/program.hpp"
 #include "engine/runtime/uniform_check.hpp"
+#include "engine/runtime/ways_of_messages.hpp"
 
 namespace kplan {
 namespace {
@@ -34,26 +35,6 @@ transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
   for (const Message& m : s.receives)
     out.incoming_bytes[static_cast<std::size_t>(m.peer)] = static_cast<std::size_t>(m.bytes);
   return out;
-}
-
-/// Whether the message is long enough to go in pieces.
-bool is_long(const transport::Transport& transport, const auto& message) {
-  return may_go_in_pieces(message.bytes, transport.piece_bytes(static_cast<int>(message.world_rank)));
-}
-
-/// The same where it goes alike to as many ranks as one channel reaches: the more of them there are, the sooner it is
-/// worth it to pack it once.
-bool is_long_if_alike(const transport::Transport& transport, const auto& message) {
-  const auto peer = static_cast<int>(message.world_rank);
-  const std::size_t piece = transport.piece_bytes(peer),
-                    spared = static_cast<std::size_t>(std::max(transport.most_receivers(peer), 1)) - 1;
-  return piece > 0 && spared > 0 && spared * message.bytes >= piece / 2;
-}
-
-/// Whether all ranks that are sent something are sent the same, and by the same ranks.
-bool sends_alike(const StatementSchedule& s) {
-  return s.collective.kind == transport::CollectiveKind::broadcast ||
-         s.collective.kind == transport::CollectiveKind::allgather;
 }
 
 bool may_be_far(const transport::Transport& transport, int peer, std::size_t bytes) {
@@ -112,7 +93,7 @@ void add_hashes(Program& program, const transport::Transport& transport) {
       for (auto& m : program.statements[n].*messages) {
         if (out || m.world_rank != peer) continue;
         m.bytes += hash_bytes;  // it must be short with them
-        if (m.bytes <= longest && !is_long(transport, m) && !is_long_if_alike(transport, m)) out = &m;
+        if (m.bytes <= longest && !is_long(m, transport) && !is_long_if_alike(m, transport)) out = &m;
         m.bytes -= hash_bytes;
       }
     }
@@ -217,7 +198,7 @@ class Ends {
         message.channel);
     if (message.is_of_several) return;
     if (go_alike(message)) add_alike_pieces(message, id);
-    else if (!is_taken_whole && is_long(transport_, message)) add_pieces(message, stream(peer, id, direction), id);
+    else if (!is_taken_whole && is_long(message, transport_)) add_pieces(message, stream(peer, id, direction), id);
   }
   /// When a sent message goes in pieces. Where about as much comes meanwhile, both ranks are busy all the time anyway:
   /// shorter messages go whole while they stay in the caches, which the speed of long copies tells. Elsewhere the
@@ -241,8 +222,7 @@ class Ends {
   /// Whether the message goes to several ranks alike, through one channel where it goes in pieces.
   bool go_alike(const auto& message) const {
     const StatementSchedule& s = schedule_of(message);
-    return schedule_.has_common_phases && sends_alike(s) && !s.is_taken_whole_by_some &&
-           is_long_if_alike(transport_, message);
+    return schedule_.has_common_phases && !s.is_taken_whole_by_some && goes_alike(s, message, transport_);
   }
   static void add_pieces(auto& message, const std::shared_ptr<PieceStream>& stream, int statement) {
     using Pieces = typename std::decay_t<decltype(message.pieces)>::element_type;
@@ -311,7 +291,7 @@ std::vector<TakenWhole> taken_whole(const Program& program, const transport::Tra
   std::vector<TakenWhole> out;
   for (const StatementProgram& s : program.statements)
     for (const IncomingMessage& m : s.incoming)
-      if (!m.is_local && (is_long(transport, m) || is_long_if_alike(transport, m)) && !MessageCursor::serves(m.calls))
+      if (!m.is_local && (is_long(m, transport) || is_long_if_alike(m, transport)) && !MessageCursor::serves(m.calls))
         out.push_back({s.statement, m.world_rank});
   return out;
 }

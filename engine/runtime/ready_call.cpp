@@ -115,9 +115,13 @@ std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spe
   return out;
 }
 
+[[gnu::always_inline]] inline std::byte* ReadyCall::address(const Base& b, const std::vector<BoundMemory>& memory,
+                                                            std::byte* message) {
+  return (b.buffer < 0 ? message : memory[static_cast<std::size_t>(b.buffer)].base) + b.offset_bytes;
+}
+
 [[gnu::hot]] inline void ReadyCall::set_bases(const std::vector<BoundMemory>& memory, std::byte* message) {
-  for (const Base& b : moving_)
-    bases_[b.stream] = (b.buffer < 0 ? message : memory[static_cast<std::size_t>(b.buffer)].base) + b.offset_bytes;
+  for (const Base& b : moving_) bases_[b.stream] = address(b, memory, message);
 }
 
 [[gnu::hot]] std::uint64_t ReadyCall::operator()(const std::vector<BoundMemory>& memory, std::byte* message) {
@@ -125,11 +129,12 @@ std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spe
     (*native_)(memory[static_cast<std::size_t>(call_.native_buffer)].base, message + native_offset_bytes_);
     return 0;
   }
-  set_bases(memory, message);
-  if (call_.spec < 0) {
-    std::memcpy(bases_[0], bases_[1], static_cast<std::size_t>(call_.copy_bytes));
+  if (call_.spec < 0) {  // both streams move
+    std::memcpy(address(moving_[0], memory, message), address(moving_[1], memory, message),
+                static_cast<std::size_t>(call_.copy_bytes));
     return 0;
   }
+  set_bases(memory, message);
   const jit::KernelArguments arguments{
       bases_.data(),       lists_.data(), call_.list_length, call_.extents.data(), call_.strides_bytes.data(),
       call_.scalars.data()};

@@ -74,6 +74,7 @@ class ReadyCall {
   std::optional<Units> find_units(const jit::KernelSpec& spec);
   std::uint64_t cut(std::size_t level, std::int64_t first, std::int64_t end);
   std::uint64_t run_box(std::size_t level, std::int64_t first, std::int64_t end);
+  static std::byte* address(const Base& b, const std::vector<BoundMemory>& memory, std::byte* message);
   void set_bases(const std::vector<BoundMemory>& memory, std::byte* message);
 
   KernelCall call_;

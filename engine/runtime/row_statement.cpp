@@ -68,8 +68,9 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, Statement
   const bool are_copied = std::ranges::none_of(parts_, [](const Part& p) { return p.update.has_value(); });
   std::vector<RowForm> forms;
   for (Part& part : parts_) {
-    part.form.may_be_apart = !s_.is_pull && are_copied && part.form.has_counts &&
-                             !is_written(part.near.expression->id) && part.near.has_runs() && part.far.has_runs();
+    part.form.may_be_apart =
+        !s_.is_pull && are_copied && part.form.has_counts && !is_written(part.near.expression->id) &&
+        names_runs(*bound_.model, *part.near.expression) && names_runs(*bound_.model, *part.far.expression);
     forms.push_back(part.form);
   }
   letters_ = {std::move(forms), !s_.is_pull, bound_.state.size};

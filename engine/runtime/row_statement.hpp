@@ -75,8 +75,6 @@ class RowStatement {
     RowSteps steps;  ///< of an element; of integers rows have one
 
     bool is_element() const { return expression->kind == ExprKind::element; }
-    /// Elements of a row follow each other.
-    bool has_runs() const { return steps.step == steps.unit; }
     /// The buffer's memory; null for integers.
     std::byte* base(const std::vector<BoundMemory>& memory) const {
       return is_element() ? memory[static_cast<std::size_t>(expression->id)].base : nullptr;

@@ -120,6 +120,9 @@ std::vector<Runner::Wait> Runner::not_come(const StatementProgram& s) {
   for (const IncomingMessage& m : s.incoming)
     if (!m.is_done && m.channel && !m.channel->arrived(m.next) && !(m.pieces && m.pieces->has_arrived()))
       out.push_back(coming(m));
+  if (out.empty())  // they have come, and cannot be taken
+    for (const IncomingMessage& m : s.incoming)
+      if (!m.is_done && m.channel) out.push_back(coming(m));
   return out;
 }
 

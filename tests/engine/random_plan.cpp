@@ -69,7 +69,7 @@ class Drawing : Dice {
     if (chance(15)) draw_varying(s);
     if (chance(6) && !names_.empty()) draw_fault(s);
     if (chance(20)) {
-      s.group = one_of<std::string>({"half", "some", "private_group"});
+      s.group = one_of<std::string>({"half", "some", "turned", "but_one", "private_group"});
       for (std::string& clause : s.clauses)
         if (clause.ends_with(" in world")) clause = clause.substr(0, clause.size() - 5) + s.group;
     }
@@ -405,6 +405,7 @@ std::string RandomPlan::to_json() const {
                 "same": {"type": "i64", "scope": "private", "default": 3}, "upper": {"type": "i64", "time": "varying", "default": 2},
                 "mine": {"type": "i64", "scope": "private", "time": "varying", "default": 1}},
  "groups": {"half": {"color": "rank % 2", "key": "0 - rank"}, "some": {"color": "rank == 1 ? 0 - 1 : 3"},
+            "turned": {"color": "0", "key": "0 - rank"}, "but_one": {"color": "rank == 1 ? 0 - 1 : 0", "key": "0 - rank"},
             "private_group": {"color": "own * own % 2", "key": "own % 3"}},
  "operators": {"axpy": {"expression": "left + 2 * right"}, "mean": {"expression": "(left + right) / 2"},
                "wider": {"expression": {"x": "max(left.x, right.x)", "n": "left.n + right.n"}},
