@@ -51,27 +51,27 @@ std::int64_t Lowering::extent(int buffer) const {
   return bound_.state.layouts[static_cast<std::size_t>(buffer)].extent;
 }
 
-/// The part with its elements in cells, where they are only copied; its first tracks are of buffers.
-Lowering::Celled Lowering::celled(const MessagePart& part, const ElementType& type, bool is_copy,
+/// In cells where elements are only copied; the first tracks are of so many buffers.
+Lowering::Walked Lowering::walked(const MessagePart& part, const ElementType& type, bool is_copy,
                                   std::size_t buffers) const {
-  Celled out{part, {}};
-  if (!is_copy || literals_ != Literals::shapes || type.is_record()) return out;
+  if (!is_copy || literals_ != Literals::shapes || type.is_record()) return {&part, {}, nullptr};
   auto cells = cells_of(part.piece, std::vector(buffers, static_cast<std::int64_t>(type.size_bytes)));
-  if (!cells) return out;
-  out.part.piece = std::move(cells->piece);
-  out.distances = std::move(cells->distances);
-  return out;
+  if (!cells) return {&part, {}, nullptr};
+  auto in_cells = std::make_unique<const MessagePart>(
+      MessagePart{part.reduction, std::move(cells->piece), part.is_assign, part.is_injective});
+  const MessagePart* const walked = in_cells.get();
+  return {walked, std::move(cells->distances), std::move(in_cells)};
 }
 
 void Lowering::pack(const MessagePart& part, std::vector<KernelCall>& to) {
   const ValueForm& form = schedule_.values[static_cast<std::size_t>(part.reduction)];
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(part.reduction)];
-  const Celled whole = celled(part, r.value_type, form.value->kind == ExprKind::element, 1);
-  const Piece& piece = whole.part.piece;
+  const Walked whole = walked(part, r.value_type, form.value->kind == ExprKind::element, 1);
+  const Piece& piece = whole.part->piece;
   std::vector<ListedTrack> tracks{{&piece.tracks.back(), r.value_type.size_bytes, message_bytes_}};
   for (std::size_t k = 0; k < form.elements.size(); ++k)
     tracks.push_back({&piece.tracks[k], form.elements[k]->element_bytes, extent(form.elements[k]->id)});
-  each_section(whole.part, list_ends(piece, tracks),
+  each_section(*whole.part, list_ends(piece, tracks),
                [&](const MessagePart& section) { to.push_back(pack(section, whole.distances)); });
 }
 
@@ -79,11 +79,11 @@ void Lowering::unpack(const MessagePart& part, std::vector<KernelCall>& to) {
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(part.reduction)];
   if (r.is_native && !part.is_assign) return to.push_back(unpack(part, Distances()));
   const bool is_copy = part.is_assign && part.is_injective && r.value_type == r.place_type;
-  const Celled whole = celled(part, r.value_type, is_copy, 1);
-  const Piece& piece = whole.part.piece;
+  const Walked whole = walked(part, r.value_type, is_copy, 1);
+  const Piece& piece = whole.part->piece;
   const std::vector<ListedTrack> tracks{{&piece.tracks[0], r.place->element_bytes, extent(r.place->id)},
                                         {&piece.tracks[1], r.value_type.size_bytes, message_bytes_}};
-  each_section(whole.part, list_ends(piece, tracks),
+  each_section(*whole.part, list_ends(piece, tracks),
                [&](const MessagePart& section) { to.push_back(unpack(section, whole.distances)); });
 }
 
@@ -92,10 +92,13 @@ void Lowering::move(const MessagePart& from, const MessagePart& to, std::vector<
   const Reduction& r = statement_.reductions[static_cast<std::size_t>(to.reduction)];
   const bool is_copy =
       to.is_assign && to.is_injective && r.value_type == r.place_type && form.value->kind == ExprKind::element;
-  const Celled source = celled(from, r.value_type, is_copy, 2);
-  const Piece& piece = source.part.piece;
-  MessagePart target{to.reduction, {piece.list_length, piece.counts, {}}, to.is_assign, to.is_injective};
-  target.piece.tracks.push_back(piece.tracks.back());
+  const Walked source = walked(from, r.value_type, is_copy, 2);
+  const Piece& piece = source.part->piece;
+  std::optional<MessagePart> in_cells;
+  if (source.in_cells)
+    in_cells = MessagePart{
+        to.reduction, {piece.list_length, piece.counts, {piece.tracks.back()}}, to.is_assign, to.is_injective};
+  const MessagePart& target = in_cells ? *in_cells : to;
   std::vector<ListedTrack> tracks{{&target.piece.tracks[0], r.place->element_bytes, extent(r.place->id)}};
   // Sources may be another rank's, whose extents are not known here.
   for (std::size_t k = 0; k < form.elements.size(); ++k)
@@ -104,7 +107,7 @@ void Lowering::move(const MessagePart& from, const MessagePart& to, std::vector<
   std::vector<MessagePart> places;
   each_section(target, ends, [&](const MessagePart& section) { places.push_back(section); });
   auto place = places.begin();
-  each_section(source.part, ends,
+  each_section(*source.part, ends,
                [&](const MessagePart& section) { calls.push_back(move(section, *place++, source.distances)); });
 }
 

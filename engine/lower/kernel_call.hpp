@@ -2,6 +2,7 @@
 // One call of a kernel, ready but for the addresses: which spec, which memory each stream walks, and its run-time
 // arguments. Contiguous data takes no kernel: a call without spec is one block copy.
 
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -76,11 +77,13 @@ class Lowering {
  private:
   struct Build;
   std::int64_t extent(int buffer) const;
-  struct Celled {
-    MessagePart part;
-    Distances distances;  ///< none: its elements are not in cells
+  /// A part as its kernels walk it: itself, or its elements in cells.
+  struct Walked {
+    const MessagePart* part;
+    Distances distances;  ///< none: they are single elements
+    std::unique_ptr<const MessagePart> in_cells;
   };
-  Celled celled(const MessagePart& part, const ElementType& type, bool is_copy, std::size_t buffers) const;
+  Walked walked(const MessagePart& part, const ElementType& type, bool is_copy, std::size_t buffers) const;
   KernelCall pack(const MessagePart& part, const Distances& distances);
   KernelCall unpack(const MessagePart& part, const Distances& distances);
   KernelCall move(const MessagePart& from, const MessagePart& to, const Distances& distances);
