@@ -53,14 +53,14 @@ void ColumnEvaluator::run_one_by_one(const ColumnProgram& program, const Block& 
     }
     const Layout& layout = state_.layouts[static_cast<std::size_t>(e.id)];
     std::int64_t count = 1;
-    std::uint64_t first = 0;  // of an empty slice, whose bounds may be anything
+    std::uint64_t first = 0;  // of an empty slice it may wrap
     try {
       const std::vector<SubscriptRange> ranges = subscript_ranges(e, context_at(block, row));
       for (std::size_t d = 0; d < ranges.size(); ++d) {
         first += static_cast<std::uint64_t>(ranges[d].first) * static_cast<std::uint64_t>(layout.strides[d]);
         count *= ranges[d].count;
       }
-      values[row] = count > 0 ? static_cast<std::int64_t>(first) : 0;
+      values[row] = static_cast<std::int64_t>(first);
     } catch (const EvaluationFault& f) {
       throw BlockFault{f, row};
     }

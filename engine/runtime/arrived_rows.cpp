@@ -64,6 +64,7 @@ void write_single(const std::int64_t* firsts, const ArrivedRows::Segment& segmen
       const std::byte* from = segment.values;
       for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row) {
         const std::size_t count = count_of(row);
+        if (count == 0) continue;  // it may begin anywhere
         if (step_ == bytes || count == 1) copy_row(base + firsts_[row], from, count * value_bytes_);
         else copy_row(base + firsts_[row], step_, from, bytes, count, value_bytes_);
         from += count * value_bytes_;

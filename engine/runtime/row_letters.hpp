@@ -63,6 +63,7 @@ void copy_row(std::byte* to, std::int64_t to_step, const std::byte* from, std::i
 /// From where DecidedRows have it, `count` elements that follow each other then; `base` null: `first` is the value.
 inline void gather_row(std::byte* to, const std::byte* base, std::int64_t first, std::int64_t step, std::size_t count,
                        std::size_t value_bytes) {
+  if (count == 0) return;  // it may begin anywhere
   // An integer's low bytes are its value in every type of its size.
   const std::byte* const from = base ? base + first : reinterpret_cast<const std::byte*>(&first);
   const auto bytes = static_cast<std::int64_t>(value_bytes);
