@@ -1,6 +1,8 @@
 #pragma once
 // Which ways messages may go, as both of their ends know it from their sizes and the form of their statements.
 
+#include <algorithm>
+
 #include "engine/runtime/pieces.hpp"
 #include "engine/schedule/schedule.hpp"
 
