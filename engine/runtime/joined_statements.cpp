@@ -1,13 +1,14 @@
 // How it works: a message is its kernel calls, so that one of several is the calls of all, each with its part of the
 // message further back. What must be applied in the order of senders is sorted by world ranks; statements on groups
 // that number their ranks in another order stay alone. Between two ranks messages stay in the order of statements, so
-// that both ends name and compare the same ones first. Where ranks have other phases nothing is joined: what one of
+// that both ends name and compare the same ones first; and what a statement receives stays in one program, which knows
+// what must wait for what. Where ranks have other phases nothing is joined: what one of
 // them does at once may hang on what another does later.
 #include "engine/runtime/joined_statements.hpp"
 
 #include <algorithm>
 #include <map>
-#include <utility>
+#include <span>
 
 #include "engine/runtime/ways_of_messages.hpp"
 
@@ -21,7 +22,25 @@ bool can_be_joined(const StatementSchedule& s) {
   return !s.knowledge.is_varying && !s.collective.is_native && (!s.members || std::ranges::is_sorted(*s.members));
 }
 
-/// The messages of one phase in one direction.
+/// The statements of a phase that become one: neighbours on one group. Two ranks with messages between them find the
+/// same ones there, whatever other groups they are in.
+std::vector<std::vector<int>> runs_of(const Program& program, const std::vector<int>& phase) {
+  std::vector<std::vector<int>> out;
+  int group = 0;         // of the last run
+  bool goes_on = false;  // it may
+  for (const int number : phase) {
+    const auto n = static_cast<std::size_t>(number);
+    const int its_group = program.bound.model->statements[n].group;
+    const bool can_be = can_be_joined(program.schedule.statements[n]);
+    if (can_be && !(goes_on && its_group == group)) out.emplace_back();
+    if (can_be) out.back().push_back(number);
+    group = its_group;
+    goes_on = can_be;
+  }
+  return out;
+}
+
+/// The messages of such statements in one direction.
 template <class M>
 class SharedMessages {
  public:
@@ -68,17 +87,17 @@ class SharedMessages {
 
 void share_messages(Program& program, const transport::Transport& transport) {
   if (!program.schedule.has_common_phases) return;
-  for (const std::vector<int>& phase : program.phases) {
-    SharedMessages<OutgoingMessage> outgoing(transport);
-    SharedMessages<IncomingMessage> incoming(transport);
-    for (const int number : phase) {
-      const auto n = static_cast<std::size_t>(number);
-      if (!can_be_joined(program.schedule.statements[n])) continue;
-      const StatementSchedule& s = program.schedule.statements[n];
-      for (OutgoingMessage& m : program.statements[n].outgoing) outgoing.add(s, m);
-      for (IncomingMessage& m : program.statements[n].incoming) incoming.add(s, m);
+  for (const std::vector<int>& phase : program.phases)
+    for (const std::vector<int>& run : runs_of(program, phase)) {
+      SharedMessages<OutgoingMessage> outgoing(transport);
+      SharedMessages<IncomingMessage> incoming(transport);
+      for (const int number : run) {
+        const auto n = static_cast<std::size_t>(number);
+        const StatementSchedule& s = program.schedule.statements[n];
+        for (OutgoingMessage& m : program.statements[n].outgoing) outgoing.add(s, m);
+        for (IncomingMessage& m : program.statements[n].incoming) incoming.add(s, m);
+      }
     }
-  }
   const auto is_carried = [](const auto& m) { return m.calls.empty(); };
   for (StatementProgram& s : program.statements) {
     std::erase_if(s.outgoing, is_carried);
@@ -88,23 +107,19 @@ void share_messages(Program& program, const transport::Transport& transport) {
 
 void join_statements(Program& program) {
   if (!program.schedule.has_common_phases) return;
-  for (std::vector<int>& phase : program.phases) {
-    StatementProgram* all = nullptr;  // to which the next can be joined
-    std::erase_if(phase, [&](int number) {
-      const auto n = static_cast<std::size_t>(number);
-      StatementProgram& s = program.statements[n];
-      StatementProgram* const before = std::exchange(all, nullptr);
-      if (!can_be_joined(program.schedule.statements[n])) return false;
-      all = before ? before : &s;
-      if (!before) return false;
-      std::ranges::move(s.outgoing, std::back_inserter(all->outgoing));
-      std::ranges::move(s.incoming, std::back_inserter(all->incoming));
-      s.outgoing.clear();
-      s.incoming.clear();
-      std::ranges::stable_sort(all->incoming, {}, &IncomingMessage::world_rank);
-      return true;
-    });
-  }
+  for (std::vector<int>& phase : program.phases)
+    for (const std::vector<int>& run : runs_of(program, phase)) {
+      StatementProgram& all = program.statements[static_cast<std::size_t>(run.front())];
+      for (const int number : std::span(run).subspan(1)) {
+        StatementProgram& s = program.statements[static_cast<std::size_t>(number)];
+        std::ranges::move(s.outgoing, std::back_inserter(all.outgoing));
+        std::ranges::move(s.incoming, std::back_inserter(all.incoming));
+        s.outgoing.clear();
+        s.incoming.clear();
+        std::erase(phase, number);
+      }
+      std::ranges::stable_sort(all.incoming, {}, &IncomingMessage::world_rank);
+    }
 }
 
 }  // namespace kplan

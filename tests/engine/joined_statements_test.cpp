@@ -204,3 +204,14 @@ TEST_CASE("what goes alike to many ranks goes so to all of them") {
     is_identical(plan);
   }
 }
+
+TEST_CASE("what must be applied in the order of senders waits for a message of several, whatever lies between them") {
+  test::RandomPlan plan = plan_with(3, {"A", "B", "C", "D", "E", "F"});
+  for (test::RandomBuffer& b : plan.buffers)
+    if (b.name == "C") b.type = "f32";
+  plan.statements = {statement("A[k]", "(rank + 1) % size", "B[k]", "rank", {"k in range(4)"}),
+                     statement("E[k]", "(rank + 1) % size", "F[at]", "rank", {"k in range(4)", "at = abs(t[k]) % 40"}),
+                     statement("C[k % 5]", "1", "f32(D[k] / 3)", "rank", {"k in range(60)"})};
+  plan.statements[2].reductions[0].op = "sum";
+  is_identical(plan);
+}
