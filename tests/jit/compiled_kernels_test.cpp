@@ -1,4 +1,5 @@
-// Compiled and precompiled kernels against the interpreter of the same specs, on random kernels.
+// Compiled and precompiled kernels against the interpreter of the same specs, on random kernels. Environment:
+// KPLAN_SEED (default fixed), KPLAN_KERNELS (how many, 50 at a time).
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
@@ -10,10 +11,12 @@ using namespace kplan::test;
 
 namespace {
 
-std::uint64_t seed() {
-  const char* given = std::getenv("KPLAN_SEED");
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : 20240607;
+std::uint64_t number(const char* variable, std::uint64_t otherwise) {
+  const char* given = std::getenv(variable);
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : otherwise;
 }
+std::uint64_t seed() { return number("KPLAN_SEED", 20240607); }
+std::uint64_t kernels_to_draw() { return number("KPLAN_KERNELS", 3000); }
 
 std::int64_t iterations(const RandomKernel& kernel) {
   std::int64_t count = 0;
@@ -58,7 +61,7 @@ std::string text_of(const RandomKernel& kernel) {
 TEST_CASE("precompiled kernels do what the interpreter does, bit for bit") {
   std::mt19937_64 random(seed());
   Arena arena;
-  for (int i = 0; i < 5000; ++i) {
+  for (std::uint64_t i = 0; i < 2 * kernels_to_draw(); ++i) {
     const RandomKernel kernel = random_kernel(random);
     const std::string wrong = difference(arena, kernel, jit::PrecompiledKernel(kernel.spec));
     if (!wrong.empty()) FAIL("KPLAN_SEED=" << seed() << ", kernel " << i << ": " << wrong << "\n" << text_of(kernel));
@@ -69,10 +72,11 @@ TEST_CASE("compiled kernels do what the interpreter does, bit for bit") {
   if (!jit::Compiler::instance().is_available()) return;
   std::mt19937_64 random(seed());
   Arena arena;
-  for (int batch = 0; batch < 60; ++batch) {
+  constexpr std::uint64_t in_batch = 50;
+  for (std::uint64_t batch = 0; batch < kernels_to_draw() / in_batch; ++batch) {
     std::vector<RandomKernel> kernels;
     std::vector<jit::KernelSpec> specs;
-    for (int i = 0; i < 50; ++i) {
+    for (std::uint64_t i = 0; i < in_batch; ++i) {
       kernels.push_back(random_kernel(random));
       specs.push_back(kernels.back().spec);
     }

@@ -47,8 +47,9 @@ void* operator new(std::size_t bytes) {
   if (void* out = std::malloc(bytes)) return out;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+// Inlined without the other, they would seem mismatched to g++.
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST_CASE("a precompiled kernel allocates nothing when it runs") {
   std::vector<double> target(10000), source(10000, 1.5);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Drives the kplan command as its users do. run.sh KPLAN_BINARY PLANS_DIR runs every case and prints what failed;
-# exits with 0 when nothing did. Cases are functions case_*, each in a directory of its own.
+# Drives the kplan command as its users do. run.sh KPLAN_BINARY PLANS_DIR [CASE] runs every case, two at a time, or one,
+# and prints what failed; exits with 0 when nothing did. Cases are functions case_*, each in a directory of its own.
 set -u
 
 kplan=$(realpath "$1")
@@ -10,6 +10,7 @@ here=$(dirname "$(realpath "$0")")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
+export TMPDIR=$scratch  # two mpirun that begin and end at once would meet in one session directory
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 unset OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK PMI_SIZE PMI_RANK PMIX_RANK KPLAN_RENDEZVOUS KPLAN_RANK KPLAN_SIZE
@@ -60,13 +61,12 @@ plans() { for f in "$examples"/*.json; do case $f in *.data.json) ;; *) basename
 
 for file in "$here"/cases/*.sh; do . "$file"; done
 
-for case in $(declare -F | sed -n 's/^declare -f \(case_.*\)/\1/p'); do
-  [ $# -gt 2 ] && [ "$case" != "$3" ] && continue
-  current=${case#case_}
-  current=${current//_/ }
-  mkdir -p "$scratch/$case" && cd "$scratch/$case" || exit 1
-  "$case"
-done
-
-echo "$count runs of kplan, $failures failures"
+if [ $# -lt 3 ]; then
+  declare -F | sed -n 's/^declare -f \(case_.*\)/\1/p' | xargs -P 2 -I CASE "$here/run.sh" "$kplan" "$examples" CASE
+  exit
+fi
+current=${3#case_}
+current=${current//_/ }
+"$3"
+echo "$current: $count runs of kplan, $failures failures"
 [ $failures -eq 0 ]

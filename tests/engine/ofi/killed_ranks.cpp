@@ -104,7 +104,8 @@ int round_of(const char* program, int ranks, int number) {
   const long kib = shared_kib();
   int ends[2];
   if (::pipe(ends) != 0) return 1;
-  const std::vector<pid_t> children = start_ranks({program, "all", "rank", std::to_string(ends[1])}, ranks);
+  const std::vector<pid_t> children =
+      start_ranks({program, "all", "rank", std::to_string(ends[1])}, ranks, free_ports(1)[0]);
   ::close(ends[1]);
   int wrong = 0;
   if (!wait_for(ends[0], ranks)) {

@@ -1,7 +1,7 @@
 // What the other ranks of a run over libfabric make of one that is killed, stopped, leaves early, never comes, or has
 // another size: each gets the error that says so within the time-out, in the very words, can still end in order, and
 // nothing is left in /dev/shm.
-//   lost_rank WAY [RANKS]     starts so many processes, for each victim in turn, and judges how they end
+//   lost_rank WAY [RANKS]     starts so many processes for each victim, and judges how they end
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -181,9 +181,8 @@ int differ(int victim) {
   return wrong + 1;
 }
 
-int judge(const char* program, const std::string& way, int victim, int ranks) {
-  const std::set<std::string> files = shared_files();
-  const std::vector<pid_t> children = start_ranks({program, way, "rank", std::to_string(victim)}, ranks);
+/// How those that lose the victim end.
+int judge(const std::string& way, int victim, const std::vector<pid_t>& children) {
   const pid_t lost = children[static_cast<std::size_t>(victim)];
   int wrong = 0;
   const auto expect = [&](int rank, bool is_right, int status) {
@@ -191,7 +190,7 @@ int judge(const char* program, const std::string& way, int victim, int ranks) {
     std::fprintf(stderr, "%s of rank %d: rank %d ends with status %x\n", way.c_str(), victim, rank, status);
     ++wrong;
   };
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = 0; rank < static_cast<int>(children.size()); ++rank) {
     if (rank == victim) continue;
     const int status = status_of(children[static_cast<std::size_t>(rank)]);
     expect(rank, WIFEXITED(status) && WEXITSTATUS(status) == 0, status);
@@ -201,6 +200,19 @@ int judge(const char* program, const std::string& way, int victim, int ranks) {
   const int status = status_of(lost);
   const bool is_killed = way == "kill" || way == "stop";
   expect(victim, is_killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0, status);
+  return wrong;
+}
+
+/// One set of ranks for each victim, at the same time: they mostly wait.
+int judge_all(const char* program, const std::string& way, int ranks) {
+  const std::set<std::string> files = shared_files();
+  const std::vector<int> ports = free_ports(ranks);
+  std::vector<std::vector<pid_t>> sets;
+  for (int victim = 0; victim < ranks; ++victim)
+    sets.push_back(
+        start_ranks({program, way, "rank", std::to_string(victim)}, ranks, ports[static_cast<std::size_t>(victim)]));
+  int wrong = 0;
+  for (int victim = 0; victim < ranks; ++victim) wrong += judge(way, victim, sets[static_cast<std::size_t>(victim)]);
   return wrong + files_left(files);
 }
 
@@ -224,8 +236,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const int ranks = argc > 2 ? std::atoi(argv[2]) : 3;
-  int wrong = 0;
-  for (int victim = 0; victim < ranks; ++victim) wrong += judge(argv[0], way, victim, ranks);
+  const int wrong = judge_all(argv[0], way, ranks);
   if (wrong == 0) std::printf("%s: all as it should be, whichever of %d ranks it is\n", way.c_str(), ranks);
   return wrong > 0 ? 1 : 0;
 }

@@ -37,8 +37,17 @@ std::shared_ptr<transport::Transport> ring_transport() {
   return transport;
 }
 
-std::vector<pid_t> start_ranks(const std::vector<std::string>& arguments, int ranks) {
-  const int port = transport::control::port_of(transport::control::listen_at({"127.0.0.1", 0}));
+std::vector<int> free_ports(int count) {
+  std::vector<transport::control::Socket> sockets;
+  std::vector<int> out;
+  for (int i = 0; i < count; ++i) {
+    sockets.push_back(transport::control::listen_at({"127.0.0.1", 0}));
+    out.push_back(transport::control::port_of(sockets.back()));
+  }
+  return out;
+}
+
+std::vector<pid_t> start_ranks(const std::vector<std::string>& arguments, int ranks, int port) {
   sigset_t awaited;
   sigemptyset(&awaited);
   sigaddset(&awaited, SIGUSR1);

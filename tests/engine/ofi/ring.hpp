@@ -19,9 +19,12 @@ Plan ring();
 /// The transport of a process that start_ranks started.
 std::shared_ptr<transport::Transport> ring_transport();
 
-/// Starts this program with the given arguments once for each rank, each with what it needs to find the others. They
-/// end with this process; SIGUSR1 is blocked in them, so that they can wait for it.
-std::vector<pid_t> start_ranks(const std::vector<std::string>& arguments, int ranks);
+/// Ports at which nobody listens, all different.
+std::vector<int> free_ports(int count);
+
+/// Starts this program with the given arguments once for each rank, each with what it needs to find the others, which
+/// is the port. They end with this process; SIGUSR1 is blocked in them, so that they can wait for it.
+std::vector<pid_t> start_ranks(const std::vector<std::string>& arguments, int ranks, int port);
 
 /// The status of a process that ends in time; that of one that must be killed for it otherwise.
 int status_of(pid_t child);
