@@ -34,6 +34,14 @@ bool is_on(const char* name, const char* code) {
                             "`; set it to `on` or `off`, or unset it for `on`");
 }
 
+bool is_of_intel() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("intel");
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 std::string variable(const char* name) {
@@ -79,21 +87,17 @@ std::size_t piece_bytes_from_environment() {
 }
 
 std::size_t non_temporal_bytes_from_environment() {
+  std::size_t best = 0;  // no processor but those of x86-64 has such stores in copy_to_slot
 #if defined(__x86_64__)
-  constexpr std::size_t best = 512;
-#else
-  constexpr std::size_t best = 0;  // copy_to_slot has no such stores there
+  // On those of Intel (Sapphire Rapids), lines that come from memory take longer than from the other core's cache.
+  if (!is_of_intel()) best = 512;
 #endif
   return number_from_environment("KPLAN_NON_TEMPORAL_BYTES", best, "no message at all");
 }
 
 std::chrono::nanoseconds far_from_environment() {
   // A line of a core that shares a cache comes in 50 to 90 ns on an EPYC, and in 70 to 150 on a Xeon (Sapphire Rapids).
-  std::size_t far_ns = 120;
-#if defined(__x86_64__)
-  if (__builtin_cpu_is("intel")) far_ns = 200;
-#endif
-  return std::chrono::nanoseconds(number_from_environment("KPLAN_FAR_NS", far_ns, "any line"));
+  return std::chrono::nanoseconds(number_from_environment("KPLAN_FAR_NS", is_of_intel() ? 200 : 120, "any line"));
 }
 
 std::size_t lend_bytes_from_environment() {

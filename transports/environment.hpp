@@ -24,8 +24,8 @@ bool node_path_from_environment();
 std::size_t piece_bytes_from_environment();
 
 /// From how many bytes on messages to far cores are written past the caches, or in whole lines:
-/// KPLAN_NON_TEMPORAL_BYTES, a number from 1 to 2^30, 512 by default where the processor has such stores; 0: none.
-/// Errors: PlanError.
+/// KPLAN_NON_TEMPORAL_BYTES, a number from 1 to 2^30; 0: none. By default 512 where the processor has such stores, and
+/// none on those of Intel, where that takes longer. Errors: PlanError.
 std::size_t non_temporal_bytes_from_environment();
 /// How long a line takes that comes from a far core: KPLAN_FAR_NS, a number of nanoseconds from 1 to 2^30, by
 /// default 120, and 200 on processors of Intel; 0: all are far. Errors: PlanError.
