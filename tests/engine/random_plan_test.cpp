@@ -5,19 +5,11 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 
+#include "tests/number_from_environment.hpp"
+
 using namespace kplan::test;
-
-namespace {
-
-std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
-}  // namespace
 
 TEST_CASE("random plans leave the same bits as the reference interpreter", "[random]") {
   const std::uint64_t seed = number_from_environment("KPLAN_SEED", 20261121),

@@ -1,22 +1,18 @@
 // Compiled and precompiled kernels against the interpreter of the same specs, on random kernels. Environment:
 // KPLAN_SEED (default fixed), KPLAN_KERNELS (how many, 50 at a time).
 #include <catch2/catch.hpp>
-#include <cstdlib>
 
 #include "jit/compiler.hpp"
 #include "random_kernel.hpp"
+#include "tests/number_from_environment.hpp"
 
 using namespace kplan;
 using namespace kplan::test;
 
 namespace {
 
-std::uint64_t number(const char* variable, std::uint64_t otherwise) {
-  const char* given = std::getenv(variable);
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : otherwise;
-}
-std::uint64_t seed() { return number("KPLAN_SEED", 20240607); }
-std::uint64_t kernels_to_draw() { return number("KPLAN_KERNELS", 3000); }
+std::uint64_t seed() { return number_from_environment("KPLAN_SEED", 20240607); }
+std::uint64_t kernels_to_draw() { return number_from_environment("KPLAN_KERNELS", 3000); }
 
 std::int64_t iterations(const RandomKernel& kernel) {
   std::int64_t count = 0;

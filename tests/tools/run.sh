@@ -65,6 +65,7 @@ if [ $# -lt 3 ]; then
   declare -F | sed -n 's/^declare -f \(case_.*\)/\1/p' | xargs -P 2 -I CASE "$here/run.sh" "$kplan" "$examples" CASE
   exit
 fi
+declare -F "$3" >/dev/null || { echo "there is no $3"; exit 2; }
 current=${3#case_}
 current=${current//_/ }
 "$3"

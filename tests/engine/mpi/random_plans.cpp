@@ -8,17 +8,15 @@
 
 #include "kplan/kplan.hpp"
 #include "tests/engine/random_plan.hpp"
+#include "tests/number_from_environment.hpp"
 
 using namespace kplan;
 using namespace kplan::test;
 
 int main(int argc, char** argv) {
-  const auto number = [](const char* name, std::uint64_t otherwise) {
-    const char* text = std::getenv(name);
-    return text ? std::strtoull(text, nullptr, 10) : otherwise;
-  };
-  const std::uint64_t seed = number("KPLAN_SEED", 20261122), plans = number("KPLAN_PLANS", 300);
-  const int runs = static_cast<int>(number("KPLAN_RUNS", 2));
+  const std::uint64_t seed = number_from_environment("KPLAN_SEED", 20261122),
+                      plans = number_from_environment("KPLAN_PLANS", 300);
+  const int runs = static_cast<int>(number_from_environment("KPLAN_RUNS", 2));
   auto transport = argc > 1 && std::string_view(argv[1]) == "ofi" ? transport::ofi_world() : transport::mpi_world();
   const auto rank = static_cast<std::size_t>(transport->rank());
   int identical = 0, both_failed = 0;
