@@ -3,6 +3,11 @@
 // log2(n) of them rows have become columns. Tiles go in blocks of a cache line by a cache line, so that no line is met
 // twice, and blocks in panels of so many rows as the address translation keeps at hand. What no block covers is copied
 // element by element.
+//
+// A long target is written past the caches, in whole lines, where these begin in the same row of every column: in the
+// caches, lines of columns whose stride is a power of two drive each other out before they are full.
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include "jit/llvm/elements.hpp"
 
 namespace kplan::jit {
@@ -12,80 +17,111 @@ using llvm::Value;
 
 class Transposition {
  public:
-  Transposition(Frame& frame, const LoopNest& nest)
+  Transposition(Frame& frame, const LoopNest& nest, std::int64_t past_caches_bytes)
       : frame_(frame),
+        nest_(nest),
         along_source_(nest.tile[0]),
         along_target_(nest.tile[1]),
+        past_caches_bytes_(past_caches_bytes),
         bytes_(nest.copy.factor),
         side_(bytes_ == 16  ? 1
               : bytes_ == 8 ? 4
                             : 8),
-        block_(bytes_ >= 4 ? 64 / bytes_ : side_) {}
+        block_(bytes_ >= 4 ? line_bytes / bytes_ : side_) {}
 
   void emit(const Place& place) {
-    const Split rows = frame_.split(along_target_.count, block_ * panel_);
-    const Place rest = loop(place, along_target_, rows.trips, block_ * panel_,
-                            [&](const Place& panel) { strips(panel, frame_.number(block_ * panel_)); });
-    strips(rest, rows.rest);
+    Value* const condition = goes_past_caches(place);
+    const auto* literal = llvm::dyn_cast<llvm::ConstantInt>(condition);
+    if (literal != nullptr && literal->isZero()) return through_caches(place);
+    frame_.either(
+        condition, [&] { past_caches(place); }, [&] { through_caches(place); });
   }
 
  private:
-  /// So many rows, strip by strip.
-  void strips(const Place& place, Value* row_count) {
+  enum class Stores { cached, past_caches };
+  static constexpr std::int64_t line_bytes = 64;
+
+  static std::int64_t blocks_in_panel(Stores stores) { return stores == Stores::cached ? 8 : 2; }
+
+  /// Whether the target is long, and its lines begin in the same row of every column.
+  Value* goes_past_caches(const Place& place) {
     auto& b = frame_.builder;
+    if (past_caches_bytes_ == 0 || bytes_ < 4) return b.getFalse();
+    Value* bytes = frame_.number(bytes_);
+    for (const auto* loops : {&nest_.outer, &nest_.tile})
+      for (const Loop& loop : *loops) bytes = b.CreateMul(bytes, frame_.count(loop.count));
+    Value* const is_long = b.CreateICmpSGE(bytes, frame_.number(past_caches_bytes_));
+    Value* const between_lines =
+        b.CreateOr(rest(frame_.stride(0, along_source_.dimension), line_bytes), rest(address(place), bytes_));
+    return b.CreateAnd(is_long, b.CreateICmpEQ(between_lines, frame_.number(0)));
+  }
+
+  void through_caches(const Place& place) { panels(place, frame_.count(along_target_.count), Stores::cached); }
+
+  void past_caches(const Place& place) {
+    auto& b = frame_.builder;
+    Value* const rows = frame_.count(along_target_.count);
+    Value* const up_to_line = quotient(rest(b.CreateNeg(address(place)), line_bytes), bytes_);
+    Value* const before = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, rows, up_to_line);
+    const Place aligned = loop(place, along_target_, before, 1, [&](const Place& row) {
+      loop(row, along_source_, frame_.count(along_source_.count), 1, [&](const Place& at) { element(at); });
+    });
+    panels(aligned, b.CreateSub(rows, before), Stores::past_caches);
+    b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  }
+
+  void panels(const Place& place, Value* rows, Stores stores) {
+    const std::int64_t panel = block_ * blocks_in_panel(stores);
+    const Place last = loop(place, along_target_, quotient(rows, panel), panel,
+                            [&](const Place& at) { strips(at, frame_.number(panel), stores); });
+    strips(last, rest(frame_.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smax, rows, frame_.number(0)), panel),
+           stores);
+  }
+
+  /// So many rows, strip by strip.
+  void strips(const Place& place, Value* rows, Stores stores) {
     const Split columns = frame_.split(along_source_.count, block_);
-    Value* const whole =
-        b.CreateAShr(row_count, frame_.number(__builtin_ctzll(static_cast<unsigned long long>(block_))));
-    Value* const left = b.CreateAnd(row_count, frame_.number(block_ - 1));
     const Place last = loop(place, along_source_, columns.trips, block_, [&](const Place& strip) {
-      const Place below = loop(strip, along_target_, whole, block_, [&](const Place& at) { block(at); });
-      loop(below, along_target_, left, 1, [&](const Place& row) {
+      const Place below =
+          loop(strip, along_target_, quotient(rows, block_), block_, [&](const Place& at) { block(at, stores); });
+      loop(below, along_target_, rest(rows, block_), 1, [&](const Place& row) {
         loop(row, along_source_, frame_.number(block_), 1, [&](const Place& at) { element(at); });
       });
     });
-    loop(last, along_source_, columns.rest, 1, [&](const Place& column) {
-      loop(column, along_target_, row_count, 1, [&](const Place& at) { element(at); });
-    });
+    loop(last, along_source_, columns.rest, 1,
+         [&](const Place& column) { loop(column, along_target_, rows, 1, [&](const Place& at) { element(at); }); });
   }
 
-  /// Whole cache lines at both ends.
-  void block(const Place& at) {
-    for (std::int64_t row = 0; row < block_; row += side_)
+  /// Whole cache lines at both ends. What goes past the caches must fill a line at once.
+  void block(const Place& at, Stores stores) {
+    const std::int64_t rows = stores == Stores::cached ? side_ : block_;
+    for (std::int64_t row = 0; row < block_; row += rows)
       for (std::int64_t column = 0; column < block_; column += side_)
-        tile(frame_.advanced(frame_.advanced(at, along_target_, row), along_source_, column));
+        tiles(frame_.advanced(frame_.advanced(at, along_target_, row), along_source_, column), rows, stores);
   }
 
-  Place loop(const Place& from, const Loop& of, Value* trips, std::int64_t steps,
-             llvm::function_ref<void(const Place&)> body) {
-    const auto* literal = llvm::dyn_cast<llvm::ConstantInt>(trips);
-    return literal != nullptr && literal->isZero() ? from : frame_.loop(from, of, trips, steps, body);
+  /// As many columns as a tile has.
+  void tiles(const Place& at, std::int64_t rows, Stores stores) {
+    std::vector<std::vector<Value*>> columns;
+    for (std::int64_t row = 0; row < rows; row += side_)
+      columns.push_back(tile(frame_.advanced(at, along_target_, row)));
+    Place column = at;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(side_); ++i) {
+      Value* to = column.pointer(0);
+      for (const auto& tile : columns) {
+        store(tile[i], to, stores);
+        to = frame_.offset(to, side_ * bytes_);
+      }
+      column = frame_.advanced(column, along_source_, 1);
+    }
   }
 
-  void copy(llvm::Type* type, Value* to, Value* from) { store(load(type, from), to); }
-  Value* load(llvm::Type* type, Value* from) {
-    auto* out = frame_.builder.CreateAlignedLoad(type, from, llvm::Align(1));
-    frame_.mark(out, false);
-    return out;
-  }
-  void store(Value* value, Value* to) {
-    frame_.mark(frame_.builder.CreateAlignedStore(value, to, llvm::Align(1)), true);
-  }
-
-  void element(const Place& at) { copy(element_type(), at.pointer(0), at.pointer(1)); }
-
-  llvm::Type* element_type() {
-    auto& b = frame_.builder;
-    if (bytes_ == 16) return llvm::FixedVectorType::get(b.getInt64Ty(), 2);
-    return b.getIntNTy(static_cast<unsigned>(8 * bytes_));
-  }
-
-  void tile(const Place& at) {
-    if (side_ == 1) return element(at);
-    auto* row_type = llvm::FixedVectorType::get(element_type(), static_cast<unsigned>(side_));
+  /// The columns of a tile.
+  std::vector<Value*> tile(const Place& at) {
     std::vector<Value*> rows;
     Place row = at;
     for (int i = 0; i < side_; ++i) {
-      rows.push_back(load(row_type, row.pointer(1)));
+      rows.push_back(load(tile_row_type(), row.pointer(1)));
       row = frame_.advanced(row, along_target_, 1);
     }
     std::vector<int> low, high;
@@ -103,26 +139,70 @@ class Transposition {
       }
       rows = std::move(mixed);
     }
-    Place column = at;
-    for (int i = 0; i < side_; ++i) {
-      store(rows[static_cast<std::size_t>(i)], column.pointer(0));
-      column = frame_.advanced(column, along_source_, 1);
-    }
+    return rows;
+  }
+
+  void element(const Place& at) { store(load(element_type(), at.pointer(1)), at.pointer(0), Stores::cached); }
+
+  Value* load(llvm::Type* type, Value* from) {
+    auto* out = frame_.builder.CreateAlignedLoad(type, from, llvm::Align(1));
+    frame_.mark(out, false);
+    return out;
+  }
+
+  void store(Value* value, Value* to, Stores stores) {
+    auto& b = frame_.builder;
+    const bool is_cached = stores == Stores::cached;
+    auto* const out =
+        b.CreateAlignedStore(value, to, llvm::Align(is_cached ? 1 : static_cast<std::uint64_t>(side_ * bytes_)));
+    frame_.mark(out, true);
+    if (is_cached) return;
+    auto& context = b.getContext();
+    out->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                     llvm::MDNode::get(context, {llvm::ConstantAsMetadata::get(b.getInt32(1))}));
+  }
+
+  llvm::Type* element_type() {
+    auto& b = frame_.builder;
+    if (bytes_ == 16) return llvm::FixedVectorType::get(b.getInt64Ty(), 2);
+    return b.getIntNTy(static_cast<unsigned>(8 * bytes_));
+  }
+
+  llvm::Type* tile_row_type() {
+    return side_ == 1 ? element_type() : llvm::FixedVectorType::get(element_type(), static_cast<unsigned>(side_));
+  }
+
+  Place loop(const Place& from, const Loop& of, Value* trips, std::int64_t steps,
+             llvm::function_ref<void(const Place&)> body) {
+    const auto* literal = llvm::dyn_cast<llvm::ConstantInt>(trips);
+    return literal != nullptr && literal->isZero() ? from : frame_.loop(from, of, trips, steps, body);
+  }
+
+  Value* address(const Place& at) { return frame_.builder.CreatePtrToInt(at.pointer(0), frame_.builder.getInt64Ty()); }
+
+  /// By a power of two.
+  Value* quotient(Value* value, std::int64_t divisor) {
+    return frame_.builder.CreateAShr(
+        value, static_cast<std::uint64_t>(__builtin_ctzll(static_cast<unsigned long long>(divisor))));
+  }
+  Value* rest(Value* value, std::int64_t divisor) {
+    return frame_.builder.CreateAnd(value, frame_.number(divisor - 1));
   }
 
   Frame& frame_;
+  const LoopNest& nest_;
   const Loop& along_source_;
   const Loop& along_target_;
+  std::int64_t past_caches_bytes_;
   std::int64_t bytes_;
   int side_;            ///< of a tile
   std::int64_t block_;  ///< elements that are a cache line
-  static constexpr std::int64_t panel_ = 8;
 };
 
 }  // namespace
 
-void emit_transposition(Frame& frame, const LoopNest& nest, const Place& place) {
-  Transposition(frame, nest).emit(place);
+void emit_transposition(Frame& frame, const LoopNest& nest, const Place& place, std::int64_t past_caches_bytes) {
+  Transposition(frame, nest, past_caches_bytes).emit(place);
 }
 
 }  // namespace kplan::jit

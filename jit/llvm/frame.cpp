@@ -176,6 +176,20 @@ Place Frame::loop(const Place& from, const Loop& loop, Value* trips, std::int64_
   return behind;
 }
 
+void Frame::either(Value* condition, llvm::function_ref<void()> holds, llvm::function_ref<void()> fails) {
+  auto* then = llvm::BasicBlock::Create(builder.getContext(), "then", function);
+  auto* otherwise = llvm::BasicBlock::Create(builder.getContext(), "otherwise", function);
+  auto* after = llvm::BasicBlock::Create(builder.getContext(), "after", function);
+  builder.CreateCondBr(condition, then, otherwise);
+  builder.SetInsertPoint(then);
+  holds();
+  builder.CreateBr(after);
+  builder.SetInsertPoint(otherwise);
+  fails();
+  builder.CreateBr(after);
+  builder.SetInsertPoint(after);
+}
+
 void Frame::fail_if(Value* condition, const Place& place) {
   auto* failed = llvm::BasicBlock::Create(builder.getContext(), "zero_divisor", function);
   auto* fine = llvm::BasicBlock::Create(builder.getContext(), "fine", function);

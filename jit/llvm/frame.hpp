@@ -58,6 +58,8 @@ class Frame {
   /// Emits a loop of `trips` turns, each `steps` turns of the nest's loop; returns the place behind it.
   Place loop(const Place& from, const Loop& loop, llvm::Value* trips, std::int64_t steps,
              llvm::function_ref<void(const Place&)> body);
+  /// Emits code for when the condition holds and for when it does not.
+  void either(llvm::Value* condition, llvm::function_ref<void()> holds, llvm::function_ref<void()> fails);
   /// Leaves the kernel with the number of the iteration at the place when the condition holds.
   void fail_if(llvm::Value* condition, const Place& place);
   void finish();

@@ -62,6 +62,47 @@ TEST_CASE("a transposition moves every element, whatever its size and the extent
   }
 }
 
+// Those go past the caches where their lines begin in the same row of every column. 32 MiB are long on any processor.
+TEST_CASE("a transposition into 32 MiB moves every element and nothing else") {
+  struct Layout {
+    std::int64_t gap_bytes, offset_bytes;
+    bool hidden;
+  };
+  for (const std::int64_t bytes : {4, 8, 16}) {
+    // Planes of columns of rows, and a gap behind each column.
+    const std::int64_t planes = 3, columns = 1040, rows = (std::int64_t{32} << 20) / (planes * columns * bytes) + 1;
+    const std::int64_t to_line = 64 - rows * bytes % 64;
+    Array source(static_cast<std::size_t>(planes * rows * columns * bytes), true),
+        target(static_cast<std::size_t>(planes * (columns * (rows * bytes + 64) + 5 * bytes) + 64), false);
+    for (const Layout& at : {Layout{to_line, 0, true}, Layout{to_line, bytes, false}, Layout{to_line, 64 - bytes, true},
+                             Layout{to_line, bytes / 2, true}, Layout{bytes, 0, true}}) {
+      const std::int64_t column_bytes = rows * bytes + at.gap_bytes, plane_bytes = columns * column_bytes + 5 * bytes;
+      KernelSpec spec = copy_spec({planes, rows, columns}, {plane_bytes, bytes, column_bytes},
+                                  {rows * columns * bytes, columns * bytes, bytes}, bytes);
+      if (at.hidden) spec.extents = {at_run_time, at_run_time, at_run_time};
+      std::memset(target.bytes, 0xa5, target.count);
+      run(spec, {target.bytes + at.offset_bytes, source.bytes}, {planes, rows, columns}, {});
+      bool ok = true;
+      constexpr std::int64_t at_once = 16;
+      std::vector<std::byte> expected(static_cast<std::size_t>(at_once * column_bytes), std::byte{0xa5});
+      for (std::int64_t k = 0; k < planes; ++k) {
+        for (std::int64_t j = 0; j < columns; j += at_once) {
+          for (std::int64_t i = 0; i < rows; ++i) {
+            for (std::int64_t c = 0; c < at_once; ++c) {
+              std::memcpy(expected.data() + c * column_bytes + i * bytes,
+                          source.bytes + ((k * rows + i) * columns + j + c) * bytes, static_cast<std::size_t>(bytes));
+            }
+          }
+          ok = ok && std::memcmp(target.bytes + at.offset_bytes + k * plane_bytes + j * column_bytes, expected.data(),
+                                 expected.size()) == 0;
+        }
+      }
+      INFO(bytes << " bytes, gap " << at.gap_bytes << ", offset " << at.offset_bytes);
+      CHECK(ok);
+    }
+  }
+}
+
 TEST_CASE("copies with small, large and negative strides touch nothing beyond their elements") {
   for (const std::int64_t bytes : {1, 2, 4, 8, 12, 16, 31, 100, 300}) {
     for (const std::int64_t steps : {-3, -1, 1, 2, 3, 4, 9}) {
