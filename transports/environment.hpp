@@ -27,6 +27,11 @@ std::size_t piece_bytes_from_environment();
 /// KPLAN_NON_TEMPORAL_BYTES, a number from 1 to 2^30; 0: none. By default 512 where the processor has such stores, and
 /// none on those of Intel, where that takes longer. Errors: PlanError.
 std::size_t non_temporal_bytes_from_environment();
+
+/// From how many bytes on what is copied within this rank's memory, or unpacked, is written past the caches where its
+/// layout lets it: KPLAN_PAST_CACHES_BYTES, a number from 1 to 2^30; 0: nothing. By default 2 MiB on processors of
+/// Intel, and 32 MiB elsewhere. Errors: PlanError.
+std::size_t past_caches_bytes_from_environment();
 /// How long a line takes that comes from a far core: KPLAN_FAR_NS, a number of nanoseconds from 1 to 2^30, by
 /// default 120, and 200 on processors of Intel; 0: all are far. Errors: PlanError.
 std::chrono::nanoseconds far_from_environment();

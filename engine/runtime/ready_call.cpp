@@ -6,12 +6,21 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kplan/transport.hpp"
+#include "transports/environment.hpp"
+
 namespace kplan {
 namespace {
 
 /// Addresses on the way to one that is inside may lie outside, where pointers must not.
 std::byte* moved(std::byte* address, std::int64_t bytes) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes));
+}
+
+[[gnu::hot]] inline void copy(std::byte* to, const std::byte* from, std::int64_t bytes, bool goes_past_caches) {
+  const auto count = static_cast<std::size_t>(bytes);
+  if (goes_past_caches) transport::copy_to_slot(to, from, count, transport::Stores::non_temporal);
+  else std::memcpy(to, from, count);
 }
 
 /// How far the elements of a stream reach that one iteration meets.
@@ -42,10 +51,12 @@ ReadyCall::ReadyCall(KernelCall call, jit::Kernel kernel, const jit::KernelSpec*
   }
   if (spec) {
     run_bytes_ = find_run_bytes(*spec);
+    set_stores(copied_bytes(*spec));
     units_ = find_units(*spec);
     return;
   }
   run_bytes_ = call_.copy_bytes;
+  set_stores(call_.copy_bytes);
   for (const StreamUse& s : call_.streams)
     if (s.kind == StreamKind::message) units_ = Units{s.offset_bytes, 1, call_.copy_bytes};
 }
@@ -57,6 +68,18 @@ std::int64_t ReadyCall::find_run_bytes(const jit::KernelSpec& spec) const {
   std::int64_t out = spec.copy_bytes;
   for (std::size_t d = dimensions; d-- > 0 && out > 0; out *= call_.extents[d])
     if (call_.extents[d] != 1 && (call_.strides_bytes[d] != out || call_.strides_bytes[dimensions + d] != out)) break;
+  return out;
+}
+
+void ReadyCall::set_stores(std::int64_t bytes) {
+  static const std::size_t least_bytes = transport::past_caches_bytes_from_environment();
+  goes_past_caches_ = least_bytes > 0 && std::cmp_greater_equal(bytes, least_bytes);
+  parts_go_past_caches_ = goes_past_caches_ && call_.streams[0].kind == StreamKind::buffer;
+}
+
+std::int64_t ReadyCall::copied_bytes(const jit::KernelSpec& spec) const {
+  std::int64_t out = spec.copy_bytes * (spec.has_lists() ? call_.list_length : 1);
+  for (const std::int64_t extent : call_.extents) out *= extent;
   return out;
 }
 
@@ -130,14 +153,14 @@ std::optional<ReadyCall::Units> ReadyCall::find_units(const jit::KernelSpec& spe
     return 0;
   }
   if (call_.spec < 0) {  // both streams move
-    std::memcpy(address(moving_[0], memory, message), address(moving_[1], memory, message),
-                static_cast<std::size_t>(call_.copy_bytes));
+    copy(address(moving_[0], memory, message), address(moving_[1], memory, message), call_.copy_bytes,
+         goes_past_caches_);
     return 0;
   }
   set_bases(memory, message);
   const jit::KernelArguments arguments{
-      bases_.data(),       lists_.data(), call_.list_length, call_.extents.data(), call_.strides_bytes.data(),
-      call_.scalars.data()};
+      bases_.data(),        lists_.data(),    call_.list_length, call_.extents.data(), call_.strides_bytes.data(),
+      call_.scalars.data(), goes_past_caches_};
   return kernel_(arguments);
 }
 
@@ -158,7 +181,7 @@ std::uint64_t ReadyCall::run_units(const std::vector<BoundMemory>& memory, std::
     set_bases(memory, moved(bytes, -units_->first_byte));
     for (std::size_t k = 0; k < 2; ++k)
       if (call_.streams[k].kind != StreamKind::message) bases_[k] += skipped;
-    std::memcpy(bases_[0], bases_[1], static_cast<std::size_t>(end - first));
+    copy(bases_[0], bases_[1], end - first, parts_go_past_caches_);
     return 0;
   }
   // Bases are those of unit 0; that of the message may lie before the memory there is, and so is only reckoned with.
@@ -212,7 +235,8 @@ std::uint64_t ReadyCall::run_box(std::size_t level, std::int64_t first, std::int
     for (const Position& p : positions_) part_scalars_[2 * p.slot] += static_cast<std::uint64_t>(from * p.strides[d]);
   }
   const jit::KernelArguments arguments{part_bases_.data(),   part_lists_.data(),         list_length,
-                                       part_extents_.data(), call_.strides_bytes.data(), part_scalars_.data()};
+                                       part_extents_.data(), call_.strides_bytes.data(), part_scalars_.data(),
+                                       parts_go_past_caches_};
   return kernel_(arguments);
 }
 

@@ -71,6 +71,8 @@ class ReadyCall {
   };
 
   std::int64_t find_run_bytes(const jit::KernelSpec& spec) const;
+  std::int64_t copied_bytes(const jit::KernelSpec& spec) const;
+  void set_stores(std::int64_t bytes);
   std::optional<Units> find_units(const jit::KernelSpec& spec);
   std::uint64_t cut(std::size_t level, std::int64_t first, std::int64_t end);
   std::uint64_t run_box(std::size_t level, std::int64_t first, std::int64_t end);
@@ -86,6 +88,8 @@ class ReadyCall {
   std::vector<const jit::ListEntry*> lists_;
 
   std::int64_t run_bytes_ = 0;
+  bool goes_past_caches_ = false;      ///< as a whole
+  bool parts_go_past_caches_ = false;  ///< not what is packed: a part is read at once
   std::optional<Units> units_;
   std::vector<Level> levels_;
   std::vector<std::int64_t> list_strides_;  ///< by stream: what one iteration of the list adds

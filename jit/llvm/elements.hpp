@@ -42,8 +42,7 @@ void emit_elements(Frame& frame, const LoopNest& nest, const Place& place, int l
 /// Emits the copy of so many elements from the place on.
 void emit_copies(Frame& frame, const LoopNest& nest, const Place& place, int lanes, int vector_bytes);
 
-/// Emits the two loops of a transposition, in square tiles; targets of so many bytes and more go past the caches where
-/// they can, 0: none.
-void emit_transposition(Frame& frame, const LoopNest& nest, const Place& place, std::int64_t past_caches_bytes);
+/// Emits the two loops of a transposition, in square tiles.
+void emit_transposition(Frame& frame, const LoopNest& nest, const Place& place);
 
 }  // namespace kplan::jit

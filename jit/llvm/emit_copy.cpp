@@ -60,6 +60,37 @@ void call_memcpy(Frame& frame, Value* to, Value* from, Value* bytes) {
   b.CreateCall(callee, {to, from, bytes});
 }
 
+/// Whole lines of the target past the caches, what is before the first and behind the last through them.
+void copy_past_caches(Frame& frame, Value* to, Value* from, Value* bytes, int vector_bytes) {
+  constexpr std::int64_t line_bytes = 64;
+  auto& b = frame.builder;
+  Value* const before = b.CreateAnd(b.CreateNeg(b.CreatePtrToInt(to, b.getInt64Ty())), frame.number(line_bytes - 1));
+  call_memcpy(frame, to, from, before);
+  Value* const first = frame.offset(to, before);
+  Value* const source = frame.offset(from, before);
+  Value* const left = b.CreateSub(bytes, before);
+  Value* const whole = b.CreateAnd(left, frame.number(-line_bytes));
+  auto* const type = llvm::FixedVectorType::get(b.getInt64Ty(), static_cast<unsigned>(vector_bytes / 8));
+  frame.count_up(b.CreateAShr(left, 6), [&](Value* line) {
+    Value* const at = b.CreateShl(line, 6);
+    for (std::int64_t i = 0; i < line_bytes; i += vector_bytes) {
+      auto* load = b.CreateAlignedLoad(type, frame.offset(frame.offset(source, at), i), llvm::Align(1));
+      frame.mark(load, false);
+      frame.store_past_caches(load, frame.offset(frame.offset(first, at), i));
+    }
+  });
+  call_memcpy(frame, frame.offset(first, whole), frame.offset(source, whole), b.CreateSub(left, whole));
+}
+
+void copy_long(Frame& frame, Value* to, Value* from, Value* bytes, int vector_bytes) {
+  auto& b = frame.builder;
+  constexpr std::int64_t least_bytes = 512;
+  Value* const goes_past = b.CreateAnd(frame.goes_past_caches(), b.CreateICmpSGE(bytes, frame.number(least_bytes)));
+  frame.either(
+      goes_past, [&] { copy_past_caches(frame, to, from, bytes, vector_bytes); },
+      [&] { call_memcpy(frame, to, from, bytes); });
+}
+
 }  // namespace
 
 void emit_copies(Frame& frame, const LoopNest& nest, const Place& place, int lanes, int vector_bytes) {
@@ -68,7 +99,8 @@ void emit_copies(Frame& frame, const LoopNest& nest, const Place& place, int lan
   if (lanes > 1) return memory.store_bits(memory.load_bits(1, bytes));
   Value* to = memory.address(0, 0);
   Value* from = memory.address(1, 0);
-  if (nest.copy.is_run_time || bytes > longest_inline_copy) return call_memcpy(frame, to, from, frame.count(nest.copy));
+  if (nest.copy.is_run_time || bytes > longest_inline_copy)
+    return copy_long(frame, to, from, frame.count(nest.copy), vector_bytes);
   copy_inline(frame, to, from, bytes, vector_bytes);
 }
 

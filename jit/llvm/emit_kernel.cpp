@@ -9,7 +9,8 @@ namespace {
 
 class KernelEmitter {
  public:
-  KernelEmitter(Frame& frame, const LoopNest& nest, const HostTraits& host) : frame_(frame), nest_(nest), host_(host) {}
+  KernelEmitter(Frame& frame, const LoopNest& nest, int vector_bytes)
+      : frame_(frame), nest_(nest), vector_bytes_(vector_bytes) {}
 
   void outer(std::size_t depth, const Place& place) {
     if (depth == nest_.outer.size()) return inner(place);
@@ -30,7 +31,7 @@ class KernelEmitter {
   }
 
   void inner(const Place& place) {
-    if (!nest_.tile.empty()) return emit_transposition(frame_, nest_, place, host_.past_caches_bytes);
+    if (!nest_.tile.empty()) return emit_transposition(frame_, nest_, place);
     if (!nest_.inner) return unrolled(0, place, 1);
     const Loop& loop = *nest_.inner;
     const std::int64_t step = nest_.lanes * nest_.repeats;
@@ -74,7 +75,7 @@ class KernelEmitter {
       const Loop& loop = nest_.unrolled[depth];
       for (std::int64_t i = 0; i < loop.count.factor; ++i) unrolled(depth + 1, frame_.advanced(place, loop, i), lanes);
     } else if (frame_.spec.copy_bytes != 0) {
-      emit_copies(frame_, nest_, place, lanes, host_.vector_bytes);
+      emit_copies(frame_, nest_, place, lanes, vector_bytes_);
     } else {
       emit_elements(frame_, nest_, place, lanes);
     }
@@ -82,15 +83,15 @@ class KernelEmitter {
 
   Frame& frame_;
   const LoopNest& nest_;
-  const HostTraits& host_;
+  int vector_bytes_;
 };
 
 }  // namespace
 
-llvm::Function* emit_kernel(llvm::Module& module, const KernelSpec& spec, const HostTraits& host) {
+llvm::Function* emit_kernel(llvm::Module& module, const KernelSpec& spec, int vector_bytes) {
   Frame frame(module, spec);
-  const LoopNest nest = choose_loops(spec, host.vector_bytes);
-  KernelEmitter(frame, nest, host).outer(0, frame.start());
+  const LoopNest nest = choose_loops(spec, vector_bytes);
+  KernelEmitter(frame, nest, vector_bytes).outer(0, frame.start());
   frame.finish();
   return frame.function;
 }

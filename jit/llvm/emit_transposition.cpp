@@ -6,8 +6,6 @@
 //
 // A long target is written past the caches, in whole lines, where these begin in the same row of every column: in the
 // caches, lines of columns whose stride is a power of two drive each other out before they are full.
-#include <llvm/IR/IntrinsicsX86.h>
-
 #include "jit/llvm/elements.hpp"
 
 namespace kplan::jit {
@@ -17,12 +15,10 @@ using llvm::Value;
 
 class Transposition {
  public:
-  Transposition(Frame& frame, const LoopNest& nest, std::int64_t past_caches_bytes)
+  Transposition(Frame& frame, const LoopNest& nest)
       : frame_(frame),
-        nest_(nest),
         along_source_(nest.tile[0]),
         along_target_(nest.tile[1]),
-        past_caches_bytes_(past_caches_bytes),
         bytes_(nest.copy.factor),
         side_(bytes_ == 16  ? 1
               : bytes_ == 8 ? 4
@@ -30,11 +26,9 @@ class Transposition {
         block_(bytes_ >= 4 ? line_bytes / bytes_ : side_) {}
 
   void emit(const Place& place) {
-    Value* const condition = goes_past_caches(place);
-    const auto* literal = llvm::dyn_cast<llvm::ConstantInt>(condition);
-    if (literal != nullptr && literal->isZero()) return through_caches(place);
+    if (bytes_ < 4) return through_caches(place);
     frame_.either(
-        condition, [&] { past_caches(place); }, [&] { through_caches(place); });
+        goes_past_caches(place), [&] { past_caches(place); }, [&] { through_caches(place); });
   }
 
  private:
@@ -43,17 +37,12 @@ class Transposition {
 
   static std::int64_t blocks_in_panel(Stores stores) { return stores == Stores::cached ? 8 : 2; }
 
-  /// Whether the target is long, and its lines begin in the same row of every column.
+  /// Whether stores are to go there, and the target's lines begin in the same row of every column.
   Value* goes_past_caches(const Place& place) {
     auto& b = frame_.builder;
-    if (past_caches_bytes_ == 0 || bytes_ < 4) return b.getFalse();
-    Value* bytes = frame_.number(bytes_);
-    for (const auto* loops : {&nest_.outer, &nest_.tile})
-      for (const Loop& loop : *loops) bytes = b.CreateMul(bytes, frame_.count(loop.count));
-    Value* const is_long = b.CreateICmpSGE(bytes, frame_.number(past_caches_bytes_));
     Value* const between_lines =
         b.CreateOr(rest(frame_.stride(0, along_source_.dimension), line_bytes), rest(address(place), bytes_));
-    return b.CreateAnd(is_long, b.CreateICmpEQ(between_lines, frame_.number(0)));
+    return b.CreateAnd(frame_.goes_past_caches(), b.CreateICmpEQ(between_lines, frame_.number(0)));
   }
 
   void through_caches(const Place& place) { panels(place, frame_.count(along_target_.count), Stores::cached); }
@@ -67,7 +56,6 @@ class Transposition {
       loop(row, along_source_, frame_.count(along_source_.count), 1, [&](const Place& at) { element(at); });
     });
     panels(aligned, b.CreateSub(rows, before), Stores::past_caches);
-    b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   }
 
   void panels(const Place& place, Value* rows, Stores stores) {
@@ -151,15 +139,8 @@ class Transposition {
   }
 
   void store(Value* value, Value* to, Stores stores) {
-    auto& b = frame_.builder;
-    const bool is_cached = stores == Stores::cached;
-    auto* const out =
-        b.CreateAlignedStore(value, to, llvm::Align(is_cached ? 1 : static_cast<std::uint64_t>(side_ * bytes_)));
-    frame_.mark(out, true);
-    if (is_cached) return;
-    auto& context = b.getContext();
-    out->setMetadata(llvm::LLVMContext::MD_nontemporal,
-                     llvm::MDNode::get(context, {llvm::ConstantAsMetadata::get(b.getInt32(1))}));
+    if (stores == Stores::past_caches) return frame_.store_past_caches(value, to);
+    frame_.mark(frame_.builder.CreateAlignedStore(value, to, llvm::Align(1)), true);
   }
 
   llvm::Type* element_type() {
@@ -190,10 +171,8 @@ class Transposition {
   }
 
   Frame& frame_;
-  const LoopNest& nest_;
   const Loop& along_source_;
   const Loop& along_target_;
-  std::int64_t past_caches_bytes_;
   std::int64_t bytes_;
   int side_;            ///< of a tile
   std::int64_t block_;  ///< elements that are a cache line
@@ -201,8 +180,8 @@ class Transposition {
 
 }  // namespace
 
-void emit_transposition(Frame& frame, const LoopNest& nest, const Place& place, std::int64_t past_caches_bytes) {
-  Transposition(frame, nest, past_caches_bytes).emit(place);
+void emit_transposition(Frame& frame, const LoopNest& nest, const Place& place) {
+  Transposition(frame, nest).emit(place);
 }
 
 }  // namespace kplan::jit

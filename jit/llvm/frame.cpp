@@ -2,6 +2,9 @@
 // with one counter and one pointer for each stream that moves; what is constant in a step folds into addresses.
 #include "jit/llvm/frame.hpp"
 
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/TargetParser/Triple.h>
+
 #include <algorithm>
 #include <cstddef>
 
@@ -13,7 +16,7 @@ using llvm::Value;
 
 namespace {
 
-enum Field { bases, lists, list_length, extents, strides_bytes, scalars };
+enum Field { bases, lists, list_length, extents, strides_bytes, scalars, past_caches };
 
 }  // namespace
 
@@ -44,13 +47,14 @@ void Frame::mark(llvm::Instruction* access, bool is_target) {
 }
 
 Value* Frame::argument(int field, std::int64_t index, llvm::Type* type) {
-  static constexpr std::size_t at[] = {offsetof(KernelArguments, bases),         offsetof(KernelArguments, lists),
-                                       offsetof(KernelArguments, list_length),   offsetof(KernelArguments, extents),
-                                       offsetof(KernelArguments, strides_bytes), offsetof(KernelArguments, scalars)};
+  static constexpr std::size_t at[] = {offsetof(KernelArguments, bases),           offsetof(KernelArguments, lists),
+                                       offsetof(KernelArguments, list_length),     offsetof(KernelArguments, extents),
+                                       offsetof(KernelArguments, strides_bytes),   offsetof(KernelArguments, scalars),
+                                       offsetof(KernelArguments, goes_past_caches)};
   auto load = [&](Value* from, std::size_t bytes, llvm::Type* t) {
     return entry_.CreateAlignedLoad(t, entry_.CreateConstGEP1_64(entry_.getInt8Ty(), from, bytes), llvm::Align(1));
   };
-  const bool is_number = field == list_length;
+  const bool is_number = field == list_length || field == past_caches;
   Value*& array = arguments_[{field, -1}];
   if (array == nullptr) {
     array = load(function->getArg(0), at[field],
@@ -79,6 +83,21 @@ Value* Frame::count(const Count& count) {
   Value* extent =
       argument(count.dimension == list_dimension ? list_length : extents, count.dimension, builder.getInt64Ty());
   return count.factor == 1 ? extent : builder.CreateMul(extent, number(count.factor));
+}
+
+Value* Frame::goes_past_caches() {
+  if (!llvm::Triple(function->getParent()->getTargetTriple()).isX86()) return builder.getFalse();
+  if (goes_past_caches_ == nullptr)
+    goes_past_caches_ = entry_.CreateICmpNE(argument(past_caches, 0, nullptr), number(0));
+  return goes_past_caches_;
+}
+
+void Frame::store_past_caches(Value* vector, Value* to) {
+  const std::uint64_t bytes = function->getDataLayout().getTypeStoreSize(vector->getType());
+  auto* const store = builder.CreateAlignedStore(vector, to, llvm::Align(bytes));
+  mark(store, true);
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                     llvm::MDNode::get(builder.getContext(), {llvm::ConstantAsMetadata::get(builder.getInt32(1))}));
 }
 
 Split Frame::split(const Count& count, std::int64_t step) {
@@ -176,6 +195,21 @@ Place Frame::loop(const Place& from, const Loop& loop, Value* trips, std::int64_
   return behind;
 }
 
+void Frame::count_up(Value* trips, llvm::function_ref<void(Value*)> body) {
+  auto* before = builder.GetInsertBlock();
+  auto* turn = llvm::BasicBlock::Create(builder.getContext(), "turn", function);
+  auto* after = llvm::BasicBlock::Create(builder.getContext(), "after", function);
+  builder.CreateCondBr(builder.CreateICmpSGT(trips, number(0)), turn, after);
+  builder.SetInsertPoint(turn);
+  auto* at = builder.CreatePHI(builder.getInt64Ty(), 2);
+  at->addIncoming(number(0), before);
+  body(at);
+  Value* const next = builder.CreateAdd(at, number(1));
+  at->addIncoming(next, builder.GetInsertBlock());
+  builder.CreateCondBr(builder.CreateICmpSLT(next, trips), turn, after);
+  builder.SetInsertPoint(after);
+}
+
 void Frame::either(Value* condition, llvm::function_ref<void()> holds, llvm::function_ref<void()> fails) {
   auto* then = llvm::BasicBlock::Create(builder.getContext(), "then", function);
   auto* otherwise = llvm::BasicBlock::Create(builder.getContext(), "otherwise", function);
@@ -207,6 +241,12 @@ void Frame::fail_if(Value* condition, const Place& place) {
   builder.SetInsertPoint(fine);
 }
 
-void Frame::finish() { builder.CreateRet(number(0)); }
+void Frame::finish() {
+  if (goes_past_caches_ != nullptr) {
+    either(
+        goes_past_caches_, [&] { builder.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {}); }, [] {});
+  }
+  builder.CreateRet(number(0));
+}
 
 }  // namespace kplan::jit

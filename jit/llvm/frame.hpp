@@ -42,6 +42,8 @@ class Frame {
   Split split(const Count& count, std::int64_t step);
   llvm::Value* stride(std::size_t stream, int dimension);
   llvm::Value* list_entry(std::size_t stream, llvm::Value* at);
+  /// Whether stores are to go past the caches (an i1); a literal where the processor has no such stores.
+  llvm::Value* goes_past_caches();
   /// Word 0 or 1 of a run-time scalar's slot, as the given type.
   llvm::Value* scalar(int slot, std::int64_t byte, llvm::Type* type);
 
@@ -58,6 +60,8 @@ class Frame {
   /// Emits a loop of `trips` turns, each `steps` turns of the nest's loop; returns the place behind it.
   Place loop(const Place& from, const Loop& loop, llvm::Value* trips, std::int64_t steps,
              llvm::function_ref<void(const Place&)> body);
+  /// Emits a loop over the numbers from 0 up to `trips`.
+  void count_up(llvm::Value* trips, llvm::function_ref<void(llvm::Value*)> body);
   /// Emits code for when the condition holds and for when it does not.
   void either(llvm::Value* condition, llvm::function_ref<void()> holds, llvm::function_ref<void()> fails);
   /// Leaves the kernel with the number of the iteration at the place when the condition holds.
@@ -65,6 +69,8 @@ class Frame {
   void finish();
   /// Tells the code generator that sources and target do not overlap.
   void mark(llvm::Instruction* access, bool is_target);
+  /// A store past the caches, of a vector at an address that its size divides.
+  void store_past_caches(llvm::Value* vector, llvm::Value* to);
 
   const KernelSpec& spec;
   llvm::Function* function;
@@ -75,8 +81,9 @@ class Frame {
   /// What a turn of the loop adds to a slot of the place; null when nothing.
   llvm::Value* step_of(std::size_t slot, const Loop& loop);
 
-  llvm::MDNode* target_scope_ = nullptr;  ///< null where the order of accesses matters
-  bool needs_positions_ = false;          ///< some instruction reads them, or a failure reports them
+  llvm::MDNode* target_scope_ = nullptr;     ///< null where the order of accesses matters
+  llvm::Value* goes_past_caches_ = nullptr;  ///< null: nobody asked
+  bool needs_positions_ = false;             ///< some instruction reads them, or a failure reports them
   llvm::IRBuilder<> entry_;
   std::map<std::pair<int, std::int64_t>, llvm::Value*> arguments_;
 };

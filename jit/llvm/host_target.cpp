@@ -33,13 +33,6 @@ int widest_vector(const llvm::TargetMachine& machine) {
   return has("+avx2") ? 32 : 16;
 }
 
-std::int64_t past_caches_bytes(const llvm::TargetMachine& machine) {
-  if (!machine.getTargetTriple().isX86()) return 0;
-  // Measured on Sapphire Rapids, whose third cache is no faster than memory. Other processors' third caches are.
-  const llvm::StringRef cpu = machine.getTargetCPU();
-  return cpu.starts_with("znver") ? 32 << 20 : 2 << 20;
-}
-
 }  // namespace
 
 llvm::Expected<std::unique_ptr<HostTarget>> HostTarget::create() {
@@ -58,7 +51,7 @@ llvm::Expected<std::unique_ptr<HostTarget>> HostTarget::create() {
 
   std::unique_ptr<HostTarget> out(new HostTarget);
   out->machine_ = std::move(*machine);
-  out->traits_ = {widest_vector(*out->machine_), past_caches_bytes(*out->machine_)};
+  out->vector_bytes_ = widest_vector(*out->machine_);
   if (auto error = out->add_passes(out->object_passes_, out->object_stream_, llvm::CodeGenFileType::ObjectFile))
     return error;
   return out;

@@ -10,8 +10,6 @@
 
 #include <memory>
 
-#include "jit/llvm/emit_kernel.hpp"
-
 namespace kplan::jit {
 
 class HostTarget {
@@ -26,14 +24,15 @@ class HostTarget {
   /// Assembly with comments.
   llvm::Error generate_assembly(llvm::Module& module, llvm::SmallVectorImpl<char>& text);
 
-  const HostTraits& traits() const { return traits_; }
+  /// The widest vector that is worth using, in bytes: 16, 32 or 64.
+  int vector_bytes() const { return vector_bytes_; }
 
  private:
   HostTarget() : object_stream_(object_) {}
   llvm::Error add_passes(llvm::legacy::PassManager& passes, llvm::raw_pwrite_stream& to, llvm::CodeGenFileType type);
 
   std::unique_ptr<llvm::TargetMachine> machine_;
-  HostTraits traits_;
+  int vector_bytes_ = 16;
   llvm::SmallVector<char, 0> object_;
   llvm::raw_svector_ostream object_stream_;
   llvm::legacy::PassManager object_passes_;  ///< for one module after the other: setting it up takes half a millisecond

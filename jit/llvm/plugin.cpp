@@ -85,7 +85,7 @@ std::unique_ptr<llvm::Module> emit(llvm::LLVMContext& context, const Spec& spec,
   const llvm::Function* const emitted =
       std::holds_alternative<RowSpec>(spec)
           ? emit_rows(*module, std::get<RowSpec>(spec))
-          : emit_kernel(*module, std::get<KernelSpec>(spec), session().target->traits());
+          : emit_kernel(*module, std::get<KernelSpec>(spec), session().target->vector_bytes());
   function = emitted->getName().str();
 #ifndef NDEBUG
   std::string complaint;
