@@ -2,6 +2,9 @@
 // rest as straight code in ever narrower vectors, a run-time rest as a loop over single elements.
 #include "jit/llvm/emit_kernel.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "jit/llvm/elements.hpp"
 
 namespace kplan::jit {
@@ -43,17 +46,47 @@ class KernelEmitter {
         turn(at);
         at = frame_.advanced(at, loop, step);
       } else if (trips > 1) {
-        at = frame_.loop(at, loop, frame_.number(trips), step, turn);
+        at = many_turns(at, frame_.number(trips), turn);
       }
       return literal_rest(at, rest);
     }
     if (step == 1) {
-      frame_.loop(place, loop, frame_.count(loop.count), 1, turn);
+      many_turns(place, frame_.count(loop.count), turn);
       return;
     }
     const Split split = frame_.split(loop.count, step);
-    const Place at = frame_.loop(place, loop, split.trips, step, turn);
+    const Place at = many_turns(place, split.trips, turn);
     frame_.loop(at, loop, split.rest, 1, [&](const Place& here) { turns(here, 1, 1); });
+  }
+
+  /// Turns of the inner loop; returns the place behind them. Where each element of the target is in a line of its own,
+  /// lines that are not at hand are asked for some turns before: stores wait for them one after the other, loads do
+  /// not.
+  Place many_turns(const Place& place, llvm::Value* trips, llvm::function_ref<void(const Place&)> turn) {
+    constexpr std::int64_t elements_ahead = 16;
+    const Loop& loop = *nest_.inner;
+    const std::int64_t step = nest_.lanes * nest_.repeats;
+    if (!stores_line_by_line()) return frame_.loop(place, loop, trips, step, turn);
+    auto& b = frame_.builder;
+    const std::int64_t turns_ahead = std::max<std::int64_t>(1, elements_ahead / step);
+    llvm::Value* const first = b.CreateBinaryIntrinsic(
+        llvm::Intrinsic::smax, b.CreateSub(trips, frame_.number(turns_ahead)), frame_.number(0));
+    const Place last = frame_.loop(place, loop, first, step, [&](const Place& at) {
+      for (std::int64_t i = 0; i < step; ++i)
+        frame_.prefetch_target(frame_.advanced(at, loop, turns_ahead * step + i).pointer(0));
+      turn(at);
+    });
+    return frame_.loop(last, loop, b.CreateSub(trips, first), step, turn);
+  }
+
+  bool stores_line_by_line() const {
+    constexpr std::int64_t longest_prefetched = 16, line_bytes = 64;
+    if (frame_.spec.copy_bytes == 0 || !frame_.spec.is_injective || nest_.lanes > 1 || !nest_.unrolled.empty())
+      return false;
+    if (nest_.copy.is_run_time || nest_.copy.factor > longest_prefetched || nest_.inner->dimension == list_dimension)
+      return false;
+    const std::int64_t stride = stride_along(frame_.spec, 0, nest_.inner->dimension);
+    return stride == at_run_time || std::abs(stride) >= line_bytes;
   }
 
   void literal_rest(Place at, std::int64_t rest) {

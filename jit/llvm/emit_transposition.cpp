@@ -52,16 +52,16 @@ class Transposition {
     Value* const rows = frame_.count(along_target_.count);
     Value* const up_to_line = quotient(rest(b.CreateNeg(address(place)), line_bytes), bytes_);
     Value* const before = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, rows, up_to_line);
-    const Place aligned = loop(place, along_target_, before, 1, [&](const Place& row) {
-      loop(row, along_source_, frame_.count(along_source_.count), 1, [&](const Place& at) { element(at); });
+    const Place aligned = frame_.loop(place, along_target_, before, 1, [&](const Place& row) {
+      frame_.loop(row, along_source_, frame_.count(along_source_.count), 1, [&](const Place& at) { element(at); });
     });
     panels(aligned, b.CreateSub(rows, before), Stores::past_caches);
   }
 
   void panels(const Place& place, Value* rows, Stores stores) {
     const std::int64_t panel = block_ * blocks_in_panel(stores);
-    const Place last = loop(place, along_target_, quotient(rows, panel), panel,
-                            [&](const Place& at) { strips(at, frame_.number(panel), stores); });
+    const Place last = frame_.loop(place, along_target_, quotient(rows, panel), panel,
+                                   [&](const Place& at) { strips(at, frame_.number(panel), stores); });
     strips(last, rest(frame_.builder.CreateBinaryIntrinsic(llvm::Intrinsic::smax, rows, frame_.number(0)), panel),
            stores);
   }
@@ -69,15 +69,16 @@ class Transposition {
   /// So many rows, strip by strip.
   void strips(const Place& place, Value* rows, Stores stores) {
     const Split columns = frame_.split(along_source_.count, block_);
-    const Place last = loop(place, along_source_, columns.trips, block_, [&](const Place& strip) {
-      const Place below =
-          loop(strip, along_target_, quotient(rows, block_), block_, [&](const Place& at) { block(at, stores); });
-      loop(below, along_target_, rest(rows, block_), 1, [&](const Place& row) {
-        loop(row, along_source_, frame_.number(block_), 1, [&](const Place& at) { element(at); });
+    const Place last = frame_.loop(place, along_source_, columns.trips, block_, [&](const Place& strip) {
+      const Place below = frame_.loop(strip, along_target_, quotient(rows, block_), block_,
+                                      [&](const Place& at) { block(at, stores); });
+      frame_.loop(below, along_target_, rest(rows, block_), 1, [&](const Place& row) {
+        frame_.loop(row, along_source_, frame_.number(block_), 1, [&](const Place& at) { element(at); });
       });
     });
-    loop(last, along_source_, columns.rest, 1,
-         [&](const Place& column) { loop(column, along_target_, rows, 1, [&](const Place& at) { element(at); }); });
+    frame_.loop(last, along_source_, columns.rest, 1, [&](const Place& column) {
+      frame_.loop(column, along_target_, rows, 1, [&](const Place& at) { element(at); });
+    });
   }
 
   /// Whole cache lines at both ends. What goes past the caches must fill a line at once.
@@ -151,12 +152,6 @@ class Transposition {
 
   llvm::Type* tile_row_type() {
     return side_ == 1 ? element_type() : llvm::FixedVectorType::get(element_type(), static_cast<unsigned>(side_));
-  }
-
-  Place loop(const Place& from, const Loop& of, Value* trips, std::int64_t steps,
-             llvm::function_ref<void(const Place&)> body) {
-    const auto* literal = llvm::dyn_cast<llvm::ConstantInt>(trips);
-    return literal != nullptr && literal->isZero() ? from : frame_.loop(from, of, trips, steps, body);
   }
 
   Value* address(const Place& at) { return frame_.builder.CreatePtrToInt(at.pointer(0), frame_.builder.getInt64Ty()); }

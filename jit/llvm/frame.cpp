@@ -156,10 +156,12 @@ Place Frame::advanced(const Place& from, const Loop& loop, std::int64_t steps) {
 
 Place Frame::loop(const Place& from, const Loop& loop, Value* trips, std::int64_t steps,
                   llvm::function_ref<void(const Place&)> body) {
+  const auto* literal = llvm::dyn_cast<llvm::ConstantInt>(trips);
+  if (literal != nullptr && literal->isZero()) return from;
   auto* before = builder.GetInsertBlock();
   auto* turn = llvm::BasicBlock::Create(builder.getContext(), "turn", function);
   auto* after = llvm::BasicBlock::Create(builder.getContext(), "after", function);
-  const bool is_guarded = !llvm::isa<llvm::ConstantInt>(trips);
+  const bool is_guarded = literal == nullptr;
   if (is_guarded) builder.CreateCondBr(builder.CreateICmpSGT(trips, number(0)), turn, after);
   else builder.CreateBr(turn);
 
@@ -193,6 +195,11 @@ Place Frame::loop(const Place& from, const Loop& loop, Value* trips, std::int64_
     behind.slots[i] = last;
   }
   return behind;
+}
+
+void Frame::prefetch_target(Value* pointer) {
+  const auto flag = [&](std::uint32_t v) { return builder.getInt32(v); };
+  builder.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder.getPtrTy()}, {pointer, flag(1), flag(3), flag(1)});
 }
 
 void Frame::count_up(Value* trips, llvm::function_ref<void(Value*)> body) {

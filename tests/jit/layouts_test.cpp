@@ -139,16 +139,21 @@ TEST_CASE("long runs past the caches are copied and nothing else") {
 TEST_CASE("copies with small, large and negative strides touch nothing beyond their elements") {
   for (const std::int64_t bytes : {1, 2, 4, 8, 12, 16, 31, 100, 300}) {
     for (const std::int64_t steps : {-3, -1, 1, 2, 3, 4, 9}) {
-      for (const std::int64_t count : {1, 3, 15, 131}) {
-        for (const bool packs : {true, false}) {
+      for (const std::int64_t count : {1, 3, 15, 16, 131}) {
+        for (const auto& [packs, hidden] : {std::pair(true, false), {false, false}, {true, true}, {false, true}}) {
           const std::int64_t stride = steps * bytes, span = (count - 1) * std::abs(stride) + bytes;
           Array wide(static_cast<std::size_t>(span), count % 2 != 0),
               packed(static_cast<std::size_t>(count * bytes), true);
           std::byte* first = wide.bytes + (stride < 0 ? span - bytes : 0);
           const std::vector<std::byte> before(wide.bytes, wide.bytes + span);
-          const KernelSpec spec =
+          KernelSpec spec =
               packs ? copy_spec({count}, {bytes}, {stride}, bytes) : copy_spec({count}, {stride}, {bytes}, bytes);
-          run(spec, packs ? std::vector{packed.bytes, first} : std::vector{first, packed.bytes}, {count}, {});
+          const std::vector<std::int64_t> strides = packs ? std::vector{bytes, stride} : std::vector{stride, bytes};
+          if (hidden) {
+            spec.extents = {at_run_time};
+            spec.streams[packs ? 1 : 0].strides_bytes = {at_run_time};
+          }
+          run(spec, packs ? std::vector{packed.bytes, first} : std::vector{first, packed.bytes}, {count}, strides);
           bool ok = true;
           for (std::int64_t i = 0; i < count; ++i) {
             ok = ok && std::memcmp(packed.bytes + i * bytes, first + i * stride, static_cast<std::size_t>(bytes)) == 0;
