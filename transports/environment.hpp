@@ -28,7 +28,7 @@ std::size_t piece_bytes_from_environment();
 /// none on those of Intel, where that takes longer. Errors: PlanError.
 std::size_t non_temporal_bytes_from_environment();
 
-/// From how many bytes on what is copied within this rank's memory, or unpacked, is written past the caches where its
+/// From how many bytes on what one call of a kernel copies, or the parts of one, is written past the caches where its
 /// layout lets it: KPLAN_PAST_CACHES_BYTES, a number from 1 to 2^30; 0: nothing. By default 2 MiB on processors of
 /// Intel, and 32 MiB elsewhere. Errors: PlanError.
 std::size_t past_caches_bytes_from_environment();

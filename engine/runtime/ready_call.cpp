@@ -72,6 +72,7 @@ std::int64_t ReadyCall::find_run_bytes(const jit::KernelSpec& spec) const {
 }
 
 void ReadyCall::set_stores(std::int64_t bytes) {
+  // Read once: there may be thousands of calls.
   static const std::size_t least_bytes = transport::past_caches_bytes_from_environment();
   goes_past_caches_ = least_bytes > 0 && std::cmp_greater_equal(bytes, least_bytes);
   parts_go_past_caches_ = goes_past_caches_ && call_.streams[0].kind == StreamKind::buffer;

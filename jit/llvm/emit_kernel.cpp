@@ -86,7 +86,7 @@ class KernelEmitter {
     if (nest_.copy.is_run_time || nest_.copy.factor > longest_prefetched || nest_.inner->dimension == list_dimension)
       return false;
     const std::int64_t stride = stride_along(frame_.spec, 0, nest_.inner->dimension);
-    return stride == at_run_time || std::abs(stride) >= line_bytes;
+    return stride != at_run_time && std::abs(stride) >= line_bytes;
   }
 
   void literal_rest(Place at, std::int64_t rest) {
