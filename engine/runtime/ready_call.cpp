@@ -75,7 +75,6 @@ void ReadyCall::set_stores(std::int64_t bytes) {
   // Read once: there may be thousands of calls.
   static const std::size_t least_bytes = transport::past_caches_bytes_from_environment();
   goes_past_caches_ = least_bytes > 0 && std::cmp_greater_equal(bytes, least_bytes);
-  parts_go_past_caches_ = goes_past_caches_ && call_.streams[0].kind == StreamKind::buffer;
 }
 
 std::int64_t ReadyCall::copied_bytes(const jit::KernelSpec& spec) const {
@@ -182,7 +181,7 @@ std::uint64_t ReadyCall::run_units(const std::vector<BoundMemory>& memory, std::
     set_bases(memory, moved(bytes, -units_->first_byte));
     for (std::size_t k = 0; k < 2; ++k)
       if (call_.streams[k].kind != StreamKind::message) bases_[k] += skipped;
-    copy(bases_[0], bases_[1], end - first, parts_go_past_caches_);
+    copy(bases_[0], bases_[1], end - first, parts_go_past_caches());
     return 0;
   }
   // Bases are those of unit 0; that of the message may lie before the memory there is, and so is only reckoned with.
@@ -235,9 +234,9 @@ std::uint64_t ReadyCall::run_box(std::size_t level, std::int64_t first, std::int
       part_bases_[k] = moved(part_bases_[k], from * call_.strides_bytes[k * dimensions + d]);
     for (const Position& p : positions_) part_scalars_[2 * p.slot] += static_cast<std::uint64_t>(from * p.strides[d]);
   }
-  const jit::KernelArguments arguments{part_bases_.data(),   part_lists_.data(),         list_length,
-                                       part_extents_.data(), call_.strides_bytes.data(), part_scalars_.data(),
-                                       parts_go_past_caches_};
+  const jit::KernelArguments arguments{part_bases_.data(),    part_lists_.data(),         list_length,
+                                       part_extents_.data(),  call_.strides_bytes.data(), part_scalars_.data(),
+                                       parts_go_past_caches()};
   return kernel_(arguments);
 }
 

@@ -73,6 +73,8 @@ class ReadyCall {
   std::int64_t find_run_bytes(const jit::KernelSpec& spec) const;
   std::int64_t copied_bytes(const jit::KernelSpec& spec) const;
   void set_stores(std::int64_t bytes);
+  /// Parts that are packed are read at once.
+  bool parts_go_past_caches() const { return goes_past_caches_ && call_.streams[0].kind == StreamKind::buffer; }
   std::optional<Units> find_units(const jit::KernelSpec& spec);
   std::uint64_t cut(std::size_t level, std::int64_t first, std::int64_t end);
   std::uint64_t run_box(std::size_t level, std::int64_t first, std::int64_t end);
@@ -88,8 +90,7 @@ class ReadyCall {
   std::vector<const jit::ListEntry*> lists_;
 
   std::int64_t run_bytes_ = 0;
-  bool goes_past_caches_ = false;      ///< as a whole
-  bool parts_go_past_caches_ = false;  ///< not what is packed: a part is read at once
+  bool goes_past_caches_ = false;  ///< as a whole
   std::optional<Units> units_;
   std::vector<Level> levels_;
   std::vector<std::int64_t> list_strides_;  ///< by stream: what one iteration of the list adds
