@@ -3,7 +3,7 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=(g++ cmake ninja-build llvm-19-dev zlib1g-dev libzstd-dev openmpi-bin libopenmpi-dev libfabric-dev libpmix-dev nlohmann-json3-dev
-          libfmt-dev libxxhash-dev libcli11-dev catch2 libeigen3-dev iproute2 nftables python3 python3-jsonschema)
+          libfmt-dev libxxhash-dev libcli11-dev catch2 libeigen3-dev clang-19 libclang-rt-19-dev iproute2 nftables python3 python3-jsonschema)
 
 # Ranks as root, and more ranks than cores: Open MPI wants to be asked.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1

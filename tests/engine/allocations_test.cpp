@@ -9,7 +9,7 @@
 using namespace kplan;
 
 // Sanitizers have their own operator new.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(KPLAN_SANITIZE_ADDRESS) && !defined(KPLAN_SANITIZE_THREAD)
 namespace {
 thread_local std::size_t allocations = 0;
 }

@@ -140,7 +140,7 @@ TEST_CASE("what was compiled while runs could do without machine code is not wha
 TEST_CASE("ten thousand plans come and go and leave no memory and no mappings behind") {
   // Environment: KPLAN_CHURN, how many. Every plan is another: other sizes, other offsets, other code now and then.
   const char* text = std::getenv("KPLAN_CHURN");
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(KPLAN_SANITIZE_ADDRESS) || defined(KPLAN_SANITIZE_THREAD)
   constexpr bool keeps_what_is_freed = true;  // and so only its own search for leaks says something
 #else
   constexpr bool keeps_what_is_freed = false;

@@ -124,7 +124,7 @@ TEST_CASE("an image larger than a region has one of its own") {
 }
 
 // The memory of sanitizers is not made for a fork while another thread allocates.
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if !defined(KPLAN_SANITIZE_THREAD) && !defined(KPLAN_SANITIZE_ADDRESS)
 TEST_CASE("after a fork neither process writes over the other's code") {
   CodeArena& arena = CodeArena::instance();
   const auto mine = CodeImage::write(bytes_of(100, 1), 16, 0, {}, {});

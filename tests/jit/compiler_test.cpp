@@ -50,7 +50,7 @@ bool widens(const Kernel& kernel, std::size_t count) {
 }
 
 // Sanitizers keep freed memory for a while, so there the resident size says nothing; leaks are reported at exit.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(KPLAN_SANITIZE_ADDRESS) || defined(KPLAN_SANITIZE_THREAD)
 constexpr bool keeps_freed_memory = true;
 constexpr int churn_cycles = 300;
 #else

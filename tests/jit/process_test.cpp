@@ -74,7 +74,7 @@ TEST_CASE("where executable memory is forbidden kernels run precompiled") {
 #endif
 
 // The memory of sanitizers is not made for a fork while another thread allocates.
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if !defined(KPLAN_SANITIZE_THREAD) && !defined(KPLAN_SANITIZE_ADDRESS)
 TEST_CASE("a forked process compiles on, whatever the background was doing", "[.][child]") {
   for (int round = 0; round < 8; ++round) {
     std::vector<KernelSpec> specs;

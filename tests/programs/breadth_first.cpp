@@ -30,7 +30,7 @@ std::vector<std::int32_t> breadth_first_levels(Engine& engine, const Blocks& blo
                                                std::int64_t root) {
   std::vector<std::int32_t> level(mine.first.size() - 1, unreached), owner(mine.neighbours.size());
   std::vector<std::int64_t> index(mine.neighbours.size());
-  std::int64_t sent = 1;
+  std::int64_t sent = 0;
   Executable visit =
       engine.compile(visit_plan(), {{"n_vertices", mine.vertex_count()}, {"n_edges", mine.neighbours.size()}});
   visit.bind("target_owner", owner);
@@ -39,7 +39,7 @@ std::vector<std::int32_t> breadth_first_levels(Engine& engine, const Blocks& blo
   visit.bind("sent", sent);
 
   if (blocks.owner(root) == engine.rank()) level[static_cast<std::size_t>(root - blocks.first(engine.rank()))] = 0;
-  for (std::int32_t depth = 1; sent > 0; ++depth) {
+  for (std::int32_t depth = 1;; ++depth) {
     std::size_t count = 0;
     for (std::size_t v = 0; v < level.size(); ++v) {
       if (level[v] != depth - 1) continue;
@@ -51,8 +51,8 @@ std::vector<std::int32_t> breadth_first_levels(Engine& engine, const Blocks& blo
     visit.set("depth", depth);
     visit.set("n_targets", count);
     visit.run();
+    if (sent == 0) return level;
   }
-  return level;
 }
 
 }  // namespace kplan::programs

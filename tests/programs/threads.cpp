@@ -4,7 +4,7 @@ namespace kplan::programs {
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(KPLAN_SANITIZE_THREAD)
 constexpr int numbers_of_ranks[] = {1, 2, 3, 5, 8};  // all take twice as long, which is minutes there
 #else
 constexpr int numbers_of_ranks[] = {1, 2, 3, 4, 5, 6, 7, 8};

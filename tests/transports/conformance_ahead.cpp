@@ -64,7 +64,7 @@ TEST_CASE("messages come whole, however much of them goes ahead", "[conformance]
                                                        {std::size_t{0}, capacity / 2},
                                                        {2 * capacity, 2 * capacity},
                                                        {capacity - 1, 3 * capacity}})
-        on_ranks(2, [=, sent_ahead = sent_ahead, received_ahead = received_ahead](Transport& transport) {
+        on_ranks(2, [&](Transport& transport) {
           const auto channel = open_end(transport, capacity, slots, sent_ahead, received_ahead);
           std::minstd_rand random(static_cast<unsigned>(capacity));
           std::vector<std::byte> region(capacity);

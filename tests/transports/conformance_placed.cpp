@@ -98,15 +98,16 @@ void receive_placed(Transport& transport, Channel& channel, std::uint64_t seq, u
 
 TEST_CASE("placed messages are sent from and received into blocks of any shape, whatever the other end does",
           "[conformance]") {
-  for (const auto& [sends, receives, ahead] : {std::tuple{false, false, 0},
-                                               {false, true, 0},
-                                               {true, false, 0},
-                                               {true, true, 0},
-                                               {false, true, 1001},
-                                               {true, false, 70000},
-                                               {true, true, 1001},
-                                               {true, true, 80000}})
-    on_ranks(2, [sends = sends, receives = receives, ahead = std::size_t(ahead)](Transport& transport) {
+  for (const auto& [sends, receives, ahead] :
+       std::initializer_list<std::tuple<bool, bool, std::size_t>>{{false, false, 0},
+                                                                  {false, true, 0},
+                                                                  {true, false, 0},
+                                                                  {true, true, 0},
+                                                                  {false, true, 1001},
+                                                                  {true, false, 70000},
+                                                                  {true, true, 1001},
+                                                                  {true, true, 80000}})
+    on_ranks(2, [&](Transport& transport) {
       if (!places_messages(transport)) return meet(transport);
       const auto channel = open_end(transport, transport.rank() == 0 ? sends : receives, bytes, 1, ahead);
       for (std::uint64_t seq = 0; seq < 40 && channel; ++seq) {
