@@ -28,7 +28,7 @@ build() {
   shift 2
   if [ ! -f "$dir/build.ninja" ]; then
     cmake -G Ninja -S "$root" -B "$dir" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O2 -g1 -DNDEBUG" \
-      -DKPLAN_WERROR=ON -DKPLAN_UNITY_TESTS=ON "$@" >"$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
+      -DKPLAN_WERROR=ON "$@" >"$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
   fi
   local log
   log=$(cmake --build "$dir" --target ${targets//,/ } 2>&1) || { echo "$log" | tail -n 60; return 1; }

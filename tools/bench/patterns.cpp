@@ -15,10 +15,6 @@
 namespace kplan::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 /// Checks the methods of one case.
 class Check {
  public:

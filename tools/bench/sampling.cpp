@@ -4,17 +4,12 @@
 #include "tools/bench/sampling.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <optional>
 #include <random>
 
 namespace kplan::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr long largest_batch = 20000;
 

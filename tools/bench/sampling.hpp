@@ -1,6 +1,7 @@
 #pragma once
 // The one measuring loop: candidates take turns in random order, so that what disturbs the machine disturbs them alike.
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,6 +10,12 @@
 #include "tools/bench/team.hpp"
 
 namespace kplan::bench {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 /// What is measured: one run of it, which all ranks of the team make.
 struct Candidate {

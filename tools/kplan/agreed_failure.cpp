@@ -16,8 +16,6 @@
 namespace kplan::cli {
 namespace {
 
-using Json = nlohmann::json;
-
 /// Also while it is the time-out that is wrong, and to be told of.
 transport::Clock::time_point deadline() {
   try {
@@ -57,13 +55,13 @@ Failure failure_of(const std::exception_ptr& thrown) {
 }
 
 Failure exchange_failures(transport::Transport& transport, const Failure& mine) {
-  const std::string part = Json{{"exit", mine.exit_code}, {"code", mine.code}, {"text", mine.text}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+  const std::string part = nlohmann::json{{"exit", mine.exit_code}, {"code", mine.code}, {"text", mine.text}}.dump(
+      -1, ' ', false, nlohmann::json::error_handler_t::replace);
   Failure out;
   std::set<std::string> codes;
   const std::vector<std::string> parts = transport.allgather(part, deadline());
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    const Json failure = Json::parse(parts[rank]);
+    const nlohmann::json failure = nlohmann::json::parse(parts[rank]);
     const int exit_code = failure.at("exit");
     if (exit_code == 0) continue;
     const std::string code = failure.at("code");

@@ -82,7 +82,9 @@ int check(const Options& options) {
   if (options.rank && !options.ranks) throw argument_error("KP-L006", "--rank needs --ranks: how many there are");
   const Contents contents(Plan::parse_file(options.plan_file), options);
   const Checked checked = check_ranks(contents, options);
-  (options.is_json ? print_json : print_text)(contents.plan().model(), checked, options);
+  const PlanModel& plan = contents.plan().model();
+  if (options.is_json) print_json(plan, checked, options);
+  else print_text(plan, checked, options);
   return exit_done;
 }
 

@@ -204,7 +204,9 @@ int explain(const Options& options) {
                                                 *options.ranks, most_timed_ranks));
   std::optional<Timing> timing;
   if (options.has_timing) timing = measure_timing(contents, *options.ranks);
-  (options.is_json ? print_json : print_text)(contents.plan().model(), explanation, *options.ranks, timing);
+  const PlanModel& plan = contents.plan().model();
+  if (options.is_json) print_json(plan, explanation, *options.ranks, timing);
+  else print_text(plan, explanation, *options.ranks, timing);
   return exit_done;
 }
 

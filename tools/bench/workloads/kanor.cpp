@@ -21,7 +21,7 @@ Exchange exchange_of(const Team& team, std::int64_t block, bool is_both) {
   return out;
 }
 
-Case make(const Team& team, std::int64_t block, bool is_both) {
+Case even_exchange(const Team& team, std::int64_t block, bool is_both) {
   PlanBuilder builder("even-exchange");
   builder.parameter("n", Scalar::i64);
   builder.buffer("A", Scalar::f64, {"size", "n"}).buffer("B", Scalar::f64, {"size", "n"});
@@ -35,8 +35,8 @@ Case make(const Team& team, std::int64_t block, bool is_both) {
 void add_kanor(std::vector<Workload>& to) {
   for (const auto& [size, block] : {std::pair("8 B", 1), std::pair("4 KiB", 512)}) {
     const std::string name = std::string("even exchange, ") + size;
-    to.push_back({name, {}, [block](const Team& team) { return make(team, block, false); }});
-    to.push_back({name + ", odd too", {}, [block](const Team& team) { return make(team, block, true); }});
+    to.push_back({name, {}, [block](const Team& team) { return even_exchange(team, block, false); }});
+    to.push_back({name + ", odd too", {}, [block](const Team& team) { return even_exchange(team, block, true); }});
   }
 }
 

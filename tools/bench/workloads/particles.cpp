@@ -22,7 +22,7 @@ std::vector<std::int32_t> near(int rank, int owner, std::int64_t count, std::int
   return out;
 }
 
-Case make(const Team& team, std::int64_t ghosts, bool is_whole) {
+Case particles(const Team& team, std::int64_t ghosts, bool is_whole) {
   const std::int64_t count = ghosts / (team.size - 1), n_owned = 5 * ghosts, n_ghost = count * (team.size - 1);
   const int taken = is_whole ? numbers : 3;
   const auto place = [&](int rank, int owner) {
@@ -69,8 +69,8 @@ Case make(const Team& team, std::int64_t ghosts, bool is_whole) {
 void add_particles(std::vector<Workload>& to) {
   for (const std::int64_t ghosts : {1000, 20000}) {
     const std::string text = std::to_string(ghosts) + " particles, ";
-    to.push_back({text + "three fields", {}, [ghosts](const Team& team) { return make(team, ghosts, false); }});
-    to.push_back({text + "whole records", {}, [ghosts](const Team& team) { return make(team, ghosts, true); }});
+    to.push_back({text + "three fields", {}, [ghosts](const Team& team) { return particles(team, ghosts, false); }});
+    to.push_back({text + "whole records", {}, [ghosts](const Team& team) { return particles(team, ghosts, true); }});
   }
 }
 
