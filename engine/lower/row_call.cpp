@@ -50,12 +50,17 @@ class RowLowering {
     const auto peer = add(other, Form::integers);
     if (!peer) return false;
     require_inside(peer->first, scalar({RowScalar::Kind::size}));
-    const auto end = add_end(wish);
-    if (!end) return false;
-    std::vector<RowOperand>& columns = call_.spec.parts.back().columns;
-    columns = {peer->first, end->first};
+    std::vector<RowOperand> columns{peer->first};
+    RowOperand count = RowOperand::literal(1);
+    for (const RowEnd& wanted : wish.ends) {
+      const auto end = add_end(wanted);
+      if (!end) return false;
+      columns.push_back(end->first);
+      count = end->second;
+    }
     for (const int v : wish.told) columns.push_back(variables_[static_cast<std::size_t>(v)]);
-    if (wish.has_counts) columns.push_back(end->second);
+    if (wish.has_counts) columns.push_back(count);
+    call_.spec.parts.back().columns = std::move(columns);
     return true;
   }
 
@@ -74,11 +79,12 @@ class RowLowering {
     for (std::size_t w = 0; w < wish.told.size(); ++w) variables_[static_cast<std::size_t>(wish.told[w])] = word(w);
     const RowOperand count = wish.has_counts ? word(wish.told.size()) : RowOperand::literal(1);
     steps_ = &call_.spec.parts.emplace_back().steps;
-    const auto end = add_end(wish);
+    const RowEnd& wanted = wish.ends.front();
+    const auto end = add_end(wanted);
     if (!end) return false;
     if (end->second != count) require_inside(RowOperand::literal(0), applied(Operation::eq, end->second, count));
     call_.spec.parts.back().columns = {end->first};
-    if (wish.end->form() == Form::runs) call_.spec.parts.back().columns.push_back(count);
+    if (wanted.program->form() == Form::runs) call_.spec.parts.back().columns.push_back(count);
     return true;
   }
 
@@ -156,11 +162,11 @@ class RowLowering {
   }
 
   /// Where it begins, and how many elements follow each other there; or the integer, and 1.
-  std::optional<Values> add_end(const RowWish& wish) {
-    auto out = add(*wish.end);
+  std::optional<Values> add_end(const RowEnd& end) {
+    auto out = add(*end.program);
     if (!out) return out;
-    if (wish.end->form() != Form::runs) out->second = RowOperand::literal(1);
-    out->first = offset(RowOperand::literal(wish.offset), out->first, RowOperand::literal(wish.unit));
+    if (end.program->form() != Form::runs) out->second = RowOperand::literal(1);
+    out->first = offset(RowOperand::literal(end.offset), out->first, RowOperand::literal(end.unit));
     return out;
   }
 
@@ -269,8 +275,8 @@ std::string RowCall::arguments_text(const PlanModel& plan) const {
 std::optional<RowCall> lower_decided_rows(const BoundPlan& bound, const Statement& s, std::span<const RowWish> wishes) {
   RowLowering lowering(bound, s, "rows");
   if (!lowering.add_clauses()) return std::nullopt;
-  for (std::size_t k = 0; k < wishes.size(); ++k)
-    if (!lowering.add_part(s.reductions[k], wishes[k])) return std::nullopt;
+  for (const RowWish& wish : wishes)
+    if (!lowering.add_part(s.reductions[wish.reduction], wish)) return std::nullopt;
   return lowering.take();
 }
 

@@ -29,22 +29,28 @@ struct RowCall {
   std::string arguments_text(const PlanModel& plan) const;
 };
 
-/// What one reduction wants to know of its environments.
-struct RowWish {
-  const ColumnProgram* end = nullptr;  ///< the element or integer at one end
-  std::int64_t unit = 1, offset = 0;   ///< the first element's number times `unit`, and `offset`, is what is wanted
-  bool has_counts = false;             ///< rows are told with their numbers of elements; else these are 1
-  std::vector<int> told;               ///< variables that the other end uses
+/// The element or integer at one end.
+struct RowEnd {
+  const ColumnProgram* program = nullptr;
+  std::int64_t unit = 1, offset = 0;  ///< the first element's number times `unit`, and `offset`, is what is wanted
 };
 
-/// The environments in which this rank decides (as sender of a push, or receiver of a pull), one part a reduction; its
-/// columns: the rank at the other end, where the end's elements begin in its buffer (or the integer), the words of the
-/// told variables, the number of elements where there are counts. Nothing where a part of the where-list has no
+/// What is wanted of the environments of one reduction, or of several that have the same ranks at both ends.
+struct RowWish {
+  std::vector<RowEnd> ends;  ///< one, or several of single elements or integers
+  bool has_counts = false;   ///< rows are told with their numbers of elements; else these are 1
+  std::vector<int> told;     ///< variables that the other end uses
+  std::size_t reduction = 0;
+};
+
+/// The environments in which this rank decides (as sender of a push, or receiver of a pull), one part a wish; its
+/// columns: the rank at the other end, where the ends' elements begin in their buffers (or the integers), the words of
+/// the told variables, the number of elements where there are counts. Nothing where a part of the where-list has no
 /// steps.
 std::optional<RowCall> lower_decided_rows(const BoundPlan& bound, const Statement& s, std::span<const RowWish> wishes);
 
-/// Rows that were told, by a table of 32-bit words, column by column: array k is column k, the given scalar is the
-/// number of rows. Columns of the one part: where the end's elements begin (or the integer); and the number of
+/// Rows that were told, of one end, by a table of 32-bit words, column by column: array k is column k, the given scalar
+/// is the number of rows. Columns of the one part: where the end's elements begin (or the integer); and the number of
 /// elements, if the end is of runs. Leaves where that is not as told.
 std::optional<RowCall> lower_told_rows(const BoundPlan& bound, const Statement& s, const RowWish& wish);
 

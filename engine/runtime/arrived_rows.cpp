@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "engine/runtime/row_letters.hpp"
 
@@ -11,15 +12,14 @@ namespace {
 
 /// Elements of so many bytes, one a row.
 template <std::size_t bytes>
-void write_single(const std::int64_t* firsts, const ArrivedRows::Segment& segment, std::byte* base) {
-  for (std::size_t row = 0; row < segment.rows; ++row)
-    std::memcpy(base + firsts[row], segment.values + bytes * row, bytes);
+void write_single(std::byte* base, std::span<const std::int64_t> firsts, const std::byte* values) {
+  for (std::size_t row = 0; row < firsts.size(); ++row) std::memcpy(base + firsts[row], values + bytes * row, bytes);
 }
 
 }  // namespace
 
 [[gnu::hot]] void ArrivedRows::end_segment(std::size_t first_row, bool has_counts) {
-  Segment segment{rows_ - first_row, rows_ - first_row, first_row, nullptr};
+  Segment segment{rows_ - first_row, rows_ - first_row, first_row};
   if (has_counts) {
     segment.elements = 0;
     for (std::size_t row = first_row; row < rows_; ++row) segment.elements += static_cast<std::size_t>(counts_[row]);
@@ -28,54 +28,58 @@ void write_single(const std::int64_t* firsts, const ArrivedRows::Segment& segmen
 }
 
 [[gnu::hot]] void ArrivedRows::add_segment(std::size_t rows, std::size_t elements) {
-  segments_.push_back({rows, elements, rows_, nullptr});
+  segments_.push_back({rows, elements, rows_});
   room(rows);
   rows_ += rows;
 }
 
-[[gnu::hot]] void ArrivedRows::set_values(std::span<const std::byte> letter, std::size_t& at) {
-  Segment& segment = segments_.back();
-  if (segment.elements == 0) return;
+[[gnu::hot]] const std::byte* ArrivedRows::last_values(std::span<const std::byte> letter, std::size_t value_bytes,
+                                                       std::size_t& at) const {
+  const Segment& segment = segments_.back();
+  if (segment.elements == 0) return nullptr;
   at = aligned_in_letter(at);
-  const std::size_t bytes = segment.elements * value_bytes_;
+  const std::size_t bytes = segment.elements * value_bytes;
   if (at > letter.size() || bytes > letter.size() - at) fail_damaged_letter();
-  segment.values = letter.data() + at;
-  at += bytes;
+  return letter.data() + std::exchange(at, at + bytes);
 }
 
-[[gnu::hot]] std::byte* ArrivedRows::copy_from(const std::byte* base, const Segment& segment, std::byte* to) const {
+[[gnu::hot]] std::byte* ArrivedRows::copy_from(const std::byte* base, const Segment& segment, std::size_t value_bytes,
+                                               std::byte* to) const {
   for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row) {
-    gather_row(to, base, firsts_[row], step_, count_of(row), value_bytes_);
-    to += count_of(row) * value_bytes_;
+    gather_row(to, base, firsts_[row], step_, count_of(row), value_bytes);
+    to += count_of(row) * value_bytes;
   }
   return to;
 }
 
-[[gnu::hot]] void ArrivedRows::copy_to(std::byte* base) const {
-  const auto bytes = static_cast<std::int64_t>(value_bytes_);
-  for (const Segment& segment : segments_) {
-    if (!segment.values) continue;
-    const std::int64_t* const firsts = firsts_.data() + segment.first_row;
-    if (are_single_ && value_bytes_ == 8) {
-      write_single<8>(firsts, segment, base);
-    } else if (are_single_ && value_bytes_ == 4) {
-      write_single<4>(firsts, segment, base);
+[[gnu::hot]] void ArrivedRows::copy_to(std::byte* base, std::span<const std::byte* const> values,
+                                       std::size_t value_bytes) const {
+  const auto bytes = static_cast<std::int64_t>(value_bytes);
+  for (std::size_t n = 0; n < segments_.size(); ++n) {
+    if (!values[n]) continue;
+    const Segment& segment = segments_[n];
+    const std::span<const std::int64_t> firsts(firsts_.data() + segment.first_row, segment.rows);
+    if (are_single_ && value_bytes == 8) {
+      write_single<8>(base, firsts, values[n]);
+    } else if (are_single_ && value_bytes == 4) {
+      write_single<4>(base, firsts, values[n]);
     } else {
-      const std::byte* from = segment.values;
+      const std::byte* from = values[n];
       for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row) {
         const std::size_t count = count_of(row);
         if (count == 0) continue;  // it may begin anywhere
-        if (step_ == bytes || count == 1) copy_row(base + firsts_[row], from, count * value_bytes_);
-        else copy_row(base + firsts_[row], step_, from, bytes, count, value_bytes_);
-        from += count * value_bytes_;
+        if (step_ == bytes || count == 1) copy_row(base + firsts_[row], from, count * value_bytes);
+        else copy_row(base + firsts_[row], step_, from, bytes, count, value_bytes);
+        from += count * value_bytes;
       }
     }
   }
 }
 
-void ArrivedRows::add_places(std::byte* base, const Segment& segment, std::vector<std::span<std::byte>>& to) const {
+void ArrivedRows::add_places(std::byte* base, const Segment& segment, std::size_t value_bytes,
+                             std::vector<std::span<std::byte>>& to) const {
   for (std::size_t row = segment.first_row; row < segment.first_row + segment.rows; ++row)
-    to.emplace_back(base + firsts_[row], count_of(row) * value_bytes_);
+    to.emplace_back(base + firsts_[row], count_of(row) * value_bytes);
 }
 
 [[gnu::hot]] void ArrivedRows::list(const Segment& segment, std::vector<jit::ListEntry>& out) const {

@@ -1,5 +1,6 @@
 #pragma once
-// The rows of one reduction that have come, letter after letter: where their elements lie here, and their values.
+// Rows that have come, letter after letter: where their elements lie here. Their values are those of one reduction, or
+// of several whose elements lie alike.
 
 #include <cstddef>
 #include <span>
@@ -16,12 +17,11 @@ class ArrivedRows {
   struct Segment {
     std::size_t rows = 0, elements = 0;
     std::size_t first_row = 0;
-    const std::byte* values = nullptr;  ///< null: they are not in the letter
   };
 
   ArrivedRows() = default;
-  /// `are_single`: rows of one element each. `value_bytes`: of an element.
-  ArrivedRows(bool are_single, std::size_t value_bytes) : are_single_(are_single), value_bytes_(value_bytes) {}
+  /// `are_single`: rows of one element each.
+  explicit ArrivedRows(bool are_single) : are_single_(are_single) {}
 
   std::size_t rows() const { return rows_; }
   const std::vector<Segment>& segments() const { return segments_; }
@@ -43,16 +43,17 @@ class ArrivedRows {
   /// So many rows and elements are one letter's, to be described in all_rows().
   void add_segment(std::size_t rows, std::size_t elements);
   Room all_rows() { return {firsts_.data(), are_single_ ? nullptr : counts_.data()}; }
-  /// The values of the last segment lie behind byte `at` of its letter, which is moved on. Throws TransportError
-  /// (KP-T012) where the letter is too short.
-  void set_values(std::span<const std::byte> letter, std::size_t& at);
+  /// The values of the last segment, of so many bytes each, lie behind byte `at` of its letter, which is moved on. Null
+  /// where there are none. Throws TransportError (KP-T012) where the letter is too short.
+  const std::byte* last_values(std::span<const std::byte> letter, std::size_t value_bytes, std::size_t& at) const;
 
   /// Copies the elements of a segment's rows one behind the other; returns the end. `base` null: integers.
-  std::byte* copy_from(const std::byte* base, const Segment& segment, std::byte* to) const;
-  /// Copies all values that letters have to where the rows are.
-  void copy_to(std::byte* base) const;
+  std::byte* copy_from(const std::byte* base, const Segment& segment, std::size_t value_bytes, std::byte* to) const;
+  /// Copies values to where the rows are: by segment, null where there are none.
+  void copy_to(std::byte* base, std::span<const std::byte* const> values, std::size_t value_bytes) const;
   /// Adds where the rows of a segment are, whose elements follow each other.
-  void add_places(std::byte* base, const Segment& segment, std::vector<std::span<std::byte>>& to) const;
+  void add_places(std::byte* base, const Segment& segment, std::size_t value_bytes,
+                  std::vector<std::span<std::byte>>& to) const;
   /// The elements of a segment's rows, where firsts are numbers of elements.
   void list(const Segment& segment, std::vector<jit::ListEntry>& out) const;
 
@@ -64,7 +65,6 @@ class ArrivedRows {
   std::size_t count_of(std::size_t row) const { return are_single_ ? 1 : static_cast<std::size_t>(counts_[row]); }
 
   bool are_single_ = true;
-  std::size_t value_bytes_ = 0;
   std::int64_t step_ = 0;
   std::vector<Segment> segments_;
   std::size_t rows_ = 0;

@@ -10,14 +10,28 @@ namespace {
 
 constexpr std::size_t any = SIZE_MAX;  // not known when compiled
 
-}  // namespace
-
-namespace {
+/// Rows of one peer after the other are taken together where there are so many on average.
+constexpr std::size_t fewest_in_run = 4;
 
 template <std::size_t bytes>
 void copy_elements(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
                    std::size_t count) {
   for (std::size_t k = 0; k < count; ++k, to += to_step, from += from_step) std::memcpy(to, from, bytes);
+}
+
+template <class Word>
+void copy_words(std::byte* to, const std::int64_t* from, std::size_t count) {
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto word = static_cast<Word>(from[k]);
+    std::memcpy(to + sizeof(Word) * k, &word, sizeof word);
+  }
+}
+
+/// The low bytes of integers, see copy_row; or what lies there.
+template <std::size_t bytes>
+void gather(std::byte* to, const std::byte* base, const std::int64_t* firsts, std::size_t count) {
+  for (std::size_t k = 0; !base && k < count; ++k) std::memcpy(to + bytes * k, firsts + k, bytes);
+  for (std::size_t k = 0; base && k < count; ++k) std::memcpy(to + bytes * k, base + firsts[k], bytes);
 }
 
 }  // namespace
@@ -35,7 +49,8 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
       have_values_(have_values),
       rows_(forms_.size()),
       numbers_(static_cast<std::size_t>(rank_count), -1),
-      cursors_(forms_.size()) {
+      cursors_(forms_.size()),
+      runs_(forms_.size()) {
   for (std::size_t k = 0; k < forms_.size(); ++k)
     if (forms_[k].table == k) rows_[k].words.resize(forms_[k].columns);
 }
@@ -58,20 +73,46 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
   }
 }
 
-[[gnu::hot]] void RowLetters::count_rows(std::size_t reduction) {
-  const DecidedRows& decided = rows_[reduction];
-  const bool has_counts = forms_[reduction].has_counts;
-  std::vector<Cursor>& cursors = cursors_[reduction];
-  const std::int64_t* const peers = decided.peers.data();
-  const std::int32_t* const numbers = numbers_.data();
-  for (std::size_t row = 0; row < decided.rows; ++row) {
-    const std::int64_t peer = peers[row];
-    if (numbers[peer] < 0) [[unlikely]]
-      add_share(peer);
-    Cursor& cursor = cursors[static_cast<std::size_t>(numbers[peer])];
+[[gnu::hot]] RowLetters::Cursor& RowLetters::cursor_of(std::size_t reduction, std::int64_t peer) {
+  if (numbers_[static_cast<std::size_t>(peer)] < 0) [[unlikely]]
+    add_share(peer);
+  return cursors_[reduction][number_of(peer)];
+}
+
+[[gnu::hot]] void RowLetters::note_runs(std::size_t table) {
+  const std::size_t rows = rows_[table].rows;
+  const std::int64_t* const peers = rows_[table].peers.data();
+  Runs& runs = runs_[table];
+  if (runs.starts.size() <= rows) runs.starts.resize(rows + 1);
+  std::size_t* const starts = runs.starts.data();
+  std::size_t count = std::min<std::size_t>(rows, 1);
+  starts[0] = 0;
+  for (std::size_t row = 1; row < rows; ++row) {  // without a jump, since peers can be random
+    starts[count] = row;
+    count += peers[row] != peers[row - 1] ? 1 : 0;
+  }
+  starts[count] = rows;
+  runs.count = count * fewest_in_run <= rows ? count : 0;
+}
+
+[[gnu::hot]] void RowLetters::count_rows(std::size_t table) {
+  const DecidedRows& decided = rows_[table];
+  const bool has_counts = forms_[table].has_counts;
+  note_runs(table);
+  const Runs& runs = runs_[table];
+  for (std::size_t run = 0; run < runs.count; ++run) {
+    const std::size_t first = runs.starts[run], end = runs.starts[run + 1];
+    Cursor& cursor = cursor_of(table, decided.peers[first]);
+    cursor.rows += end - first;
+    for (std::size_t row = first; has_counts && row < end; ++row)
+      cursor.elements += static_cast<std::size_t>(decided.words.back()[row]);
+  }
+  for (std::size_t row = 0; runs.count == 0 && row < decided.rows; ++row) {
+    Cursor& cursor = cursor_of(table, decided.peers[row]);
     ++cursor.rows;
     if (has_counts) cursor.elements += static_cast<std::size_t>(decided.words.back()[row]);
   }
+  std::vector<Cursor>& cursors = cursors_[table];
   std::int64_t wide = 0;
   for (const Column& words : decided.words)
     for (const std::int64_t word : std::span(words).first(decided.rows)) wide |= word ^ static_cast<std::int32_t>(word);
@@ -117,10 +158,17 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
   const std::size_t columns = form.table == reduction ? form.columns : 0;
   const std::size_t bytes = !have_values_ || form.has_counts ? any : form.value_bytes;
   const bool is_wide = !sharers_.empty() && cursors_[reduction][0].is_wide;
+  if (columns == 0 && !have_values_) return;
+  if (runs_[form.table].count > 0) {
+    if (is_wide) fill_runs<std::int64_t, any>(reduction, base);
+    else if (bytes == 8) fill_runs<std::int32_t, 8>(reduction, base);
+    else if (bytes == 4) fill_runs<std::int32_t, 4>(reduction, base);
+    else fill_runs<std::int32_t, any>(reduction, base);
+    return;
+  }
   if (columns == 0 && bytes == 8) fill_rows<std::int32_t, 0, 8>(reduction, base);
   else if (columns == 0 && bytes == 4) fill_rows<std::int32_t, 0, 4>(reduction, base);
-  else if (columns == 0 && have_values_) fill_rows<std::int32_t, 0, any>(reduction, base);
-  else if (columns == 0) return;
+  else if (columns == 0) fill_rows<std::int32_t, 0, any>(reduction, base);
   else if (is_wide) fill_rows<std::int64_t, any, any>(reduction, base);
   else if (columns == 1 && bytes == 8) fill_rows<std::int32_t, 1, 8>(reduction, base);
   else if (columns == 1 && bytes == 4) fill_rows<std::int32_t, 1, 4>(reduction, base);
@@ -135,7 +183,7 @@ void RowLetters::fill_rows(std::size_t reduction, const std::byte* base) {
   // Of their own, since what is written could be any of these members.
   const DecidedRows& decided = rows_[reduction];
   const std::size_t rows = decided.rows, column_count = columns == any ? decided.words.size() : columns;
-  const std::int64_t *const peers = decided.peers.data(), *const firsts = decided.firsts.data();
+  const std::int64_t *const peers = this->peers(reduction).data(), *const firsts = this->firsts(reduction).data();
   const std::int64_t* const only = columns == 1 ? decided.words[0].data() : nullptr;
   const std::int32_t* const numbers = numbers_.data();
   const std::size_t value_bytes = forms_[reduction].value_bytes;
@@ -160,6 +208,34 @@ void RowLetters::fill_rows(std::size_t reduction, const std::byte* base) {
   }
 }
 
+/// The same, run by run.
+template <class Word, std::size_t bytes>
+void RowLetters::fill_runs(std::size_t reduction, const std::byte* base) {
+  const std::vector<Column>& words = rows_[reduction].words;
+  const Column &peers = this->peers(reduction), &firsts = this->firsts(reduction);
+  const Runs& runs = runs_[forms_[reduction].table];
+  const std::size_t value_bytes = forms_[reduction].value_bytes;
+  const std::int64_t step = forms_[reduction].step_bytes;
+  for (std::size_t run = 0; run < runs.count; ++run) {
+    const std::size_t first = runs.starts[run], count = runs.starts[run + 1] - first;
+    Cursor& to = cursors_[reduction][number_of(peers[first])];
+    const std::size_t n = std::exchange(to.at, to.at + count);
+    for (std::size_t c = 0; c < words.size(); ++c)
+      copy_words<Word>(to.words + sizeof(Word) * (c * to.rows + n), words[c].data() + first, count);
+    if constexpr (bytes != any) {
+      gather<bytes>(to.values + bytes * n, base, firsts.data() + first, count);
+    } else if (to.values) {
+      std::byte* values = to.values;
+      for (std::size_t row = first; row < first + count; ++row) {
+        const auto elements = static_cast<std::size_t>(count_of(reduction, row));
+        gather_row(values, base, firsts[row], step, elements, value_bytes);
+        values += elements * value_bytes;
+      }
+      to.values = values;
+    }
+  }
+}
+
 [[gnu::hot]] std::optional<RowLetters::Share> RowLetters::share_of(std::size_t reduction, std::int64_t peer) const {
   if (numbers_[static_cast<std::size_t>(peer)] < 0) return std::nullopt;
   const Cursor& cursor = cursors_[reduction][number_of(peer)];
@@ -168,10 +244,10 @@ void RowLetters::fill_rows(std::size_t reduction, const std::byte* base) {
 
 [[gnu::hot]] void RowLetters::copy_by_share(std::size_t reduction, std::span<std::size_t> starts, std::int64_t* firsts,
                                             std::int64_t* counts) const {
-  const DecidedRows& decided = rows_[reduction];
-  for (std::size_t row = 0; row < decided.rows; ++row) {
-    const std::size_t to = starts[number_of(decided.peers[row])]++;
-    firsts[to] = decided.firsts[row];
+  const Column &peers = this->peers(reduction), &from = this->firsts(reduction);
+  for (std::size_t row = 0; row < rows_[reduction].rows; ++row) {
+    const std::size_t to = starts[number_of(peers[row])]++;
+    firsts[to] = from[row];
     if (counts) counts[to] = count_of(reduction, row);
   }
 }

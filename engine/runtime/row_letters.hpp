@@ -2,7 +2,7 @@
 // Letters of rows. A letter is a head, for each reduction the number of its rows and their words column by column (the
 // variables that the place uses, then the number of elements where it can be other than one), as 32-bit words where
 // they fit, and then, of a push, the values, as the general way has them. Reductions of the same rows share their
-// words.
+// words, and those whose elements lie alike also where these begin.
 
 #include <cstring>
 #include <optional>
@@ -17,6 +17,7 @@ namespace kplan {
 /// What a reduction's rows are like.
 struct RowForm {
   std::size_t table = 0;        ///< the reduction whose rows and words these are too: this one, or one before it
+  std::size_t firsts = 0;       ///< of the same table, whose elements begin where these do: this one, or one before it
   std::size_t columns = 0;      ///< words of a row
   bool has_counts = false;      ///< a row may have more or fewer elements than one: its last word says how many
   std::size_t value_bytes = 0;  ///< of one element
@@ -24,12 +25,12 @@ struct RowForm {
   bool may_be_apart = false;    ///< values need not be in the letter
 };
 
-/// The rows of one reduction at the end that knows them.
+/// The rows of one reduction at the end that knows them. What is another reduction's too is empty.
 struct DecidedRows {
   std::size_t rows = 0;
-  Column peers;               ///< the other ends
+  Column peers;               ///< the other ends; a table's
   Column firsts;              ///< where their first elements lie, bytes in a buffer; or the value, an integer
-  std::vector<Column> words;  ///< by column; of a table that is another's: nothing
+  std::vector<Column> words;  ///< by column; a table's
 };
 
 /// Where the words of a reduction lie in a letter.
@@ -83,6 +84,9 @@ class RowLetters {
 
   DecidedRows& rows(std::size_t reduction) { return rows_[reduction]; }
   const DecidedRows& rows(std::size_t reduction) const { return rows_[reduction]; }
+  /// Whoever has them.
+  const Column& peers(std::size_t reduction) const { return rows_[forms_[reduction].table].peers; }
+  const Column& firsts(std::size_t reduction) const { return rows_[forms_[reduction].firsts].firsts; }
   std::int64_t count_of(std::size_t reduction, std::size_t row) const {
     return forms_[reduction].has_counts ? rows_[reduction].words.back()[row] : 1;
   }
@@ -125,10 +129,20 @@ class RowLetters {
     std::byte *words = nullptr, *values = nullptr;  ///< null: none
   };
 
+  /// Where rows begin whose peer is not that of the row before, and their end; empty where these are many.
+  struct Runs {
+    std::vector<std::size_t> starts;  ///< room for all
+    std::size_t count = 0;            ///< 0: empty
+  };
+
   void add_share(std::int64_t peer);
-  void count_rows(std::size_t reduction);
+  Cursor& cursor_of(std::size_t reduction, std::int64_t peer);
+  void note_runs(std::size_t table);
+  void count_rows(std::size_t table);
   template <class Word, std::size_t columns, std::size_t bytes>
   [[gnu::hot]] void fill_rows(std::size_t reduction, const std::byte* base);
+  template <class Word, std::size_t bytes>
+  [[gnu::hot]] void fill_runs(std::size_t reduction, const std::byte* base);
 
   std::vector<RowForm> forms_;
   bool have_values_ = false;
@@ -136,6 +150,7 @@ class RowLetters {
   std::vector<std::int64_t> sharers_;
   std::vector<std::int32_t> numbers_;         ///< of shares, by peer; -1: none
   std::vector<std::vector<Cursor>> cursors_;  ///< by reduction, by share
+  std::vector<Runs> runs_;                    ///< by table
 };
 
 }  // namespace kplan

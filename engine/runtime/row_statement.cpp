@@ -60,7 +60,9 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, Statement
     prepare_end(part, part.near, !is_near_one);
     prepare_end(part, part.far, !is_far_one);
     part.form.step_bytes = part.near.steps.step;
-    part.come = {is_far_one, part.form.value_bytes};
+    part.form.firsts = first_alike(k, &Part::near);
+    part.far_firsts = first_alike(k, &Part::far);
+    part.come = ArrivedRows(is_far_one);
   }
   const auto is_written = [&](int buffer) {
     return std::ranges::any_of(parts_, [&](const Part& p) { return p.reduction->place->id == buffer; });
@@ -86,7 +88,7 @@ RowStatement::Part RowStatement::make_part(std::size_t k) const {
   part.far.expression = r.place;
   if (s_.is_pull) std::swap(part.near, part.far);
   const bool has_counts = !is_one_element(*bound_.model, *part.near.expression);
-  part.form = {k, part.told.size() + (has_counts ? 1 : 0), has_counts, r.value_type.size_bytes};
+  part.form = {k, k, part.told.size() + (has_counts ? 1 : 0), has_counts, r.value_type.size_bytes};
   const auto has_same_rows = [&](const Part& other) {
     return !other.form.has_counts && !has_counts && other.told == part.told &&
            to_text(*other.reduction->sender) == to_text(*r.sender) &&
@@ -120,17 +122,34 @@ RowSteps RowStatement::steps_of(const End& end) const {
           std::max<std::int64_t>(layout.shape[d], 1)};
 }
 
-void RowStatement::make_code(jit::Wait wait) {
-  const auto wish_of = [](const Part& part, const End& end) {
-    return RowWish{&*end.program, end.unit, end.offset, part.form.has_counts, part.told};
+/// Whether elements of the same rows have the same `firsts` at both ends.
+bool RowStatement::are_alike(const End& a, const End& b) const {
+  if (!a.is_element() || !b.is_element() || a.unit != b.unit || a.offset != b.offset) return false;
+  const Layout &of_a = bound_.state.layouts[static_cast<std::size_t>(a.expression->id)],
+               &of_b = bound_.state.layouts[static_cast<std::size_t>(b.expression->id)];
+  return of_a.shape == of_b.shape && of_a.strides == of_b.strides && have_same_subscripts(*a.expression, *b.expression);
+}
+
+std::size_t RowStatement::first_alike(std::size_t k, End Part::*end) const {
+  const auto is_like_k = [&](const Part& p) {
+    return p.form.table == parts_[k].form.table && are_alike(p.*end, parts_[k].*end);
   };
+  return std::min(k, static_cast<std::size_t>(std::ranges::find_if(parts_, is_like_k) - parts_.begin()));
+}
+
+void RowStatement::make_code(jit::Wait wait) {
+  const auto end_of = [](const End& end) { return RowEnd{&*end.program, end.unit, end.offset}; };
   std::vector<RowWish> near;
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     Part& part = parts_[k];
-    near.push_back(wish_of(part, part.near));
-    if (part.form.table != k) near.back().told.clear();
-    if (auto call = lower_told_rows(bound_, s_, wish_of(part, part.far)))
-      part.far_rows.emplace(std::move(*call), bound_.state, wait);
+    if (part.far_firsts == k)
+      if (auto call = lower_told_rows(bound_, s_, {{end_of(part.far)}, part.form.has_counts, part.told, k}))
+        part.far_rows.emplace(std::move(*call), bound_.state, wait);
+    if (part.form.table != k) continue;
+    RowWish& wish = near.emplace_back(RowWish{{}, part.form.has_counts, part.told, k});
+    for (std::size_t other = k; other < parts_.size(); ++other)
+      if (const Part& p = parts_[other]; p.form.table == k && p.form.firsts == other)
+        wish.ends.push_back(end_of(p.near));
   }
   if (auto call = lower_decided_rows(bound_, s_, near)) near_rows_.emplace(std::move(*call), bound_.state, wait);
 }
@@ -154,31 +173,41 @@ std::vector<std::pair<std::string, const RowCall*>> RowStatement::calls() const 
     if (outcome == jit::rows_left) return false;
     if (outcome == jit::rows_done) break;
     columns_.clear();
-    for (std::size_t k = 0; k < parts_.size(); ++k) {
-      const std::size_t more = std::max(fewest_rows, 2 * static_cast<std::size_t>(room_[k]));
-      DecidedRows& rows = letters_.rows(k);
-      for (Column* column : {&rows.peers, &rows.firsts}) room_in(*column, more);
-      for (Column& column : rows.words) room_in(column, more);
+    for (std::size_t k = 0, table = 0; k < parts_.size(); ++k) {
+      if (parts_[k].form.table != k) continue;
+      const std::size_t more = std::max(fewest_rows, 2 * static_cast<std::size_t>(room_[table++]));
+      each_column(k, [&](Column& column) { room_in(column, more); });
     }
   }
-  for (std::size_t k = 0; k < parts_.size(); ++k) letters_.rows(k).rows = static_cast<std::size_t>(found_[k]);
+  for (std::size_t k = 0, table = 0; k < parts_.size(); ++k) {
+    const std::size_t of = parts_[k].form.table;
+    letters_.rows(k).rows = of == k ? static_cast<std::size_t>(found_[table++]) : letters_.rows(of).rows;
+  }
   return true;
+}
+
+/// Those that code writes for the reductions of one table, in its order.
+template <class F>
+void RowStatement::each_column(std::size_t table, const F& f) {
+  f(letters_.rows(table).peers);
+  for (std::size_t k = table; k < parts_.size(); ++k)
+    if (parts_[k].form.table == table && parts_[k].form.firsts == k) f(letters_.rows(k).firsts);
+  for (Column& words : letters_.rows(table).words) f(words);
 }
 
 /// Where code is to write rows, and how many there is room for.
 void RowStatement::note_columns() {
   room_.clear();
   for (std::size_t k = 0; k < parts_.size(); ++k) {
-    DecidedRows& rows = letters_.rows(k);
-    std::size_t room = std::min(rows.peers.size(), rows.firsts.size());
-    columns_.insert(columns_.end(), {rows.peers.data(), rows.firsts.data()});
-    for (Column& words : rows.words) {
-      room = std::min(room, words.size());
-      columns_.push_back(words.data());
-    }
+    if (parts_[k].form.table != k) continue;
+    std::size_t room = SIZE_MAX;
+    each_column(k, [&](Column& column) {
+      room = std::min(room, column.size());
+      columns_.push_back(column.data());
+    });
     room_.push_back(static_cast<std::int64_t>(room));
   }
-  found_.resize(parts_.size());
+  found_.resize(room_.size());
 }
 
 void RowStatement::find_by_enumeration() {
@@ -189,11 +218,13 @@ void RowStatement::find_by_enumeration() {
     DecidedRows& rows = letters_.rows(k);
     const std::size_t count = block.count, before = rows.rows;
     const auto more = [&](Column& column) { return room_in(column, before + count) + before; };
-    std::copy_n(peers, count, more(rows.peers));
-    std::int64_t* const firsts = more(rows.firsts);
-    std::int64_t* const counts = part.form.has_counts ? more(rows.words.back()) : nullptr;
-    enumeration_.columns().run(*part.near.program, block, firsts, counts);
-    part.near.scale(firsts, count);
+    if (part.form.table == k) std::copy_n(peers, count, more(rows.peers));
+    if (part.form.firsts == k) {
+      std::int64_t* const firsts = more(rows.firsts);
+      std::int64_t* const counts = part.form.has_counts ? more(rows.words.back()) : nullptr;
+      enumeration_.columns().run(*part.near.program, block, firsts, counts);
+      part.near.scale(firsts, count);
+    }
     for (std::size_t w = 0; part.form.table == k && w < part.told.size(); ++w)
       std::copy_n(block.words[static_cast<std::size_t>(part.told[w])].begin(), count, more(rows.words[w]));
     rows.rows += count;
@@ -256,10 +287,10 @@ void RowStatement::add_bodies(const std::vector<BoundMemory>& memory, std::span<
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const Part& part = parts_[k];
     if (!part.form.may_be_apart) continue;
-    const DecidedRows& decided = letters_.rows(k);
-    for (std::size_t row = 0; row < decided.rows; ++row)
-      if (auto& body = bodies_[letters_.number_of(decided.peers[row])]; !body.empty())
-        body.emplace_back(part.near.base(memory) + decided.firsts[row],
+    const Column &peers = letters_.peers(k), &firsts = letters_.firsts(k);
+    for (std::size_t row = 0; row < letters_.rows(k).rows; ++row)
+      if (auto& body = bodies_[letters_.number_of(peers[row])]; !body.empty())
+        body.emplace_back(part.near.base(memory) + firsts[row],
                           static_cast<std::size_t>(letters_.count_of(k, row)) * part.form.value_bytes);
   }
   for (transport::OutgoingLetter& letter : letters)
@@ -273,30 +304,43 @@ void RowStatement::add_bodies(const std::vector<BoundMemory>& memory, std::span<
     own_segment_ = static_cast<std::size_t>(at - letters.begin());
     letters.insert(at, {bound_.state.rank, own_});
   }
-  for (Part& part : parts_) part.come.clear(part.far.steps.step);
+  for (Part& part : parts_) part.come.clear(part.far.steps.step), part.values.clear();
   for (const Came& came : letters) {
     std::size_t at = letters_.read(came.letter, tables_);
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       Part& part = parts_[k];
-      const std::size_t first_row = part.come.rows();
-      if (!locate(part, tables_[k])) return false;
-      part.come.end_segment(first_row, part.form.has_counts);
-      if (!s_.is_pull && !is_apart(part, came)) part.come.set_values(came.letter, at);
+      if (part.far_firsts == k) {
+        const std::size_t first_row = part.come.rows();
+        if (!locate(part, tables_[k])) return false;
+        part.come.end_segment(first_row, part.form.has_counts);
+      }
+      const bool has_values = !s_.is_pull && !is_apart(part, came);
+      part.values.push_back(has_values ? told_rows(part).last_values(came.letter, part.form.value_bytes, at) : nullptr);
     }
   }
   places_.resize(std::max(places_.size(), letters.size()));
-  return s_.is_pull || (can_be_listed() && std::ranges::all_of(parts_, [&](const Part& p) {
-                          return !p.reduction->is_assign ||
-                                 distinct_.are_distinct(p.come.firsts(), p.come.counts(), p.far.steps);
+  const auto far_firsts = [](const Part& p) { return p.far_firsts; };
+  return s_.is_pull || (can_be_listed() && are_distinct_where_assigned(far_firsts, [&](const Part& p) {
+                          return distinct_.are_distinct(p.come.firsts(), p.come.counts(), p.far.steps);
                         }));
+}
+
+/// Of the first of all parts that are alike, for those of which one is assigned.
+template <class Leader, class F>
+bool RowStatement::are_distinct_where_assigned(const Leader& first_alike, const F& are_distinct) const {
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    const auto is_assigned = [&](const Part& p) { return p.reduction->is_assign && first_alike(p) == k; };
+    if (std::ranges::any_of(parts_, is_assigned) && !are_distinct(parts_[k])) return false;
+  }
+  return true;
 }
 
 std::span<const std::span<std::byte>> RowStatement::places(std::size_t n, const std::vector<BoundMemory>& memory) {
   places_[n].clear();
   for (const Part& part : parts_)
     if (part.form.may_be_apart)
-      part.come.add_places(memory[static_cast<std::size_t>(part.reduction->place->id)].base, part.come.segments()[n],
-                           places_[n]);
+      told_rows(part).add_places(memory[static_cast<std::size_t>(part.reduction->place->id)].base,
+                                 told_rows(part).segments()[n], part.form.value_bytes, places_[n]);
   return places_[n];
 }
 
@@ -311,7 +355,7 @@ std::span<const std::span<std::byte>> RowStatement::places(std::size_t n, const 
 [[gnu::hot]] std::size_t RowStatement::answer_bytes(std::size_t n) const {
   std::size_t at = 0;
   for (const Part& part : parts_)
-    if (const std::size_t elements = part.come.segments()[n].elements; elements > 0)
+    if (const std::size_t elements = told_rows(part).segments()[n].elements; elements > 0)
       at = aligned_in_letter(at) + elements * part.form.value_bytes;
   return at;
 }
@@ -319,39 +363,41 @@ std::span<const std::span<std::byte>> RowStatement::places(std::size_t n, const 
 [[gnu::hot]] void RowStatement::answer(std::size_t n, const std::vector<BoundMemory>& memory, std::byte* to) const {
   std::byte* at = to;
   for (const Part& part : parts_) {
-    const ArrivedRows::Segment& segment = part.come.segments()[n];
+    const ArrivedRows::Segment& segment = told_rows(part).segments()[n];
     if (segment.elements == 0) continue;
     at = to + aligned_in_letter(static_cast<std::size_t>(at - to));
-    at = part.come.copy_from(part.far.base(memory), segment, at);
+    at = told_rows(part).copy_from(part.far.base(memory), segment, part.form.value_bytes, at);
   }
 }
 
 [[gnu::hot]] bool RowStatement::take_answers(std::vector<Came>& answers) {
   std::ranges::sort(answers, {}, &Came::from);
-  for (Part& part : parts_) part.come.clear(part.near.steps.step);
+  for (Part& part : parts_) part.come.clear(part.near.steps.step), part.values.clear();
   for (const Came& came : answers) {
     std::size_t at = 0;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
+      Part& part = parts_[k];
       const auto asked = letters_.share_of(k, came.from);
       if (!asked) fail_damaged_letter();
-      parts_[k].come.add_segment(asked->rows, asked->elements);
-      parts_[k].come.set_values(came.letter, at);
+      if (part.form.firsts == k) part.come.add_segment(asked->rows, asked->elements);
+      part.values.push_back(target_rows(part).last_values(came.letter, part.form.value_bytes, at));
     }
   }
   if (answers.size() != letters_.sharers().size()) fail_damaged_letter();
   starts_.resize(answers.size());
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     Part& part = parts_[k];
+    if (part.form.firsts != k) continue;
     for (std::size_t n = 0; n < answers.size(); ++n)
       starts_[letters_.number_of(answers[n].from)] = part.come.segments()[n].first_row;
     const auto [firsts, counts] = part.come.all_rows();
     letters_.copy_by_share(k, starts_, firsts, counts);
   }
   // Places in the order of environments more often ascend than sender by sender.
-  return can_be_listed() && std::ranges::all_of(parts_, [&](const Part& p) {
-           const DecidedRows& rows = letters_.rows(static_cast<std::size_t>(&p - parts_.data()));
-           return !p.reduction->is_assign ||
-                  distinct_.are_distinct(std::span(rows.firsts).first(rows.rows),
+  const auto near_firsts = [](const Part& p) { return p.form.firsts; };
+  return can_be_listed() && are_distinct_where_assigned(near_firsts, [&](const Part& p) {
+           const DecidedRows& rows = letters_.rows(p.form.firsts);
+           return distinct_.are_distinct(std::span(rows.firsts).first(rows.rows),
                                          p.form.has_counts ? rows.words.back().data() : nullptr, p.near.steps);
          });
 }
@@ -429,14 +475,14 @@ std::span<const std::byte> RowStatement::payload(std::span<const std::byte> lett
 
 /// The values of this rank's share, from where they are to where they go.
 [[gnu::hot]] void RowStatement::copy_own(const Part& part, const std::vector<BoundMemory>& memory) const {
-  const ArrivedRows::Segment& segment = part.come.segments()[own_segment_];
+  const ArrivedRows::Segment& segment = told_rows(part).segments()[own_segment_];
   const auto k = static_cast<std::size_t>(&part - parts_.data());
-  const DecidedRows& rows = letters_.rows(k);
-  const std::span<const std::int64_t> places = part.come.firsts().subspan(segment.first_row, segment.rows);
+  const Column &peers = letters_.peers(k), &firsts = letters_.firsts(k);
+  const std::span<const std::int64_t> places = told_rows(part).firsts().subspan(segment.first_row, segment.rows);
   std::byte* const to = memory[static_cast<std::size_t>(part.reduction->place->id)].base;
   for (std::size_t row = 0, n = 0; n < places.size(); ++row)
-    if (rows.peers[row] == bound_.state.rank)
-      gather_row(to + places[n++], part.near.base(memory), rows.firsts[row], part.form.step_bytes,
+    if (peers[row] == bound_.state.rank)
+      gather_row(to + places[n++], part.near.base(memory), firsts[row], part.form.step_bytes,
                  static_cast<std::size_t>(letters_.count_of(k, row)), part.form.value_bytes);
 }
 
@@ -444,13 +490,15 @@ std::span<const std::byte> RowStatement::payload(std::span<const std::byte> lett
   const ReadyCall* faulty = nullptr;
   for (Part& part : parts_) {
     if (!part.update) {
-      part.come.copy_to(memory[static_cast<std::size_t>(part.reduction->place->id)].base);
+      target_rows(part).copy_to(memory[static_cast<std::size_t>(part.reduction->place->id)].base, part.values,
+                                part.form.value_bytes);
       if (part.form.may_be_apart && has_own()) copy_own(part, memory);
       continue;
     }
-    for (const ArrivedRows::Segment& segment : part.come.segments()) {
-      part.come.list(segment, listed_);
-      if (!listed_.empty() && part.update->unpack_listed(memory, segment.values, listed_) != 0)
+    const std::vector<ArrivedRows::Segment>& segments = target_rows(part).segments();
+    for (std::size_t n = 0; n < segments.size(); ++n) {
+      target_rows(part).list(segments[n], listed_);
+      if (!listed_.empty() && part.update->unpack_listed(memory, part.values[n], listed_) != 0)
         faulty = faulty ? faulty : &*part.update;
     }
   }

@@ -91,14 +91,21 @@ class RowStatement {
     End near, far;                      ///< of the end that knows the pattern, of the other
     std::optional<ReadyCall> update;    ///< null: values are copied
     std::optional<ReadyRows> far_rows;  ///< finds the rows that have come; null where a column program must
-    /// Rows that were told to this end; then, of a pull, the rows that it asked for.
+    /// The first part of the same rows whose elements of the far end lie like these here: this one, or one before it.
+    std::size_t far_firsts = 0;
+    /// Rows that were told to this end, and to parts that are alike there; then, of a pull, the rows that it asked for.
     ArrivedRows come;
+    std::vector<const std::byte*> values;  ///< that have come, by segment; null: they are not in the letter
   };
 
   /// `s`: the statement as its where-list is walked.
   RowStatement(const BoundPlan& bound, std::size_t number, Statement s, jit::Wait wait);
   Part make_part(std::size_t k) const;
   void prepare_end(Part& part, End& end, bool are_runs);
+  bool are_alike(const End& a, const End& b) const;
+  std::size_t first_alike(std::size_t k, End Part::*end) const;
+  template <class F>
+  void each_column(std::size_t table, const F& f);
   RowSteps steps_of(const End& end) const;
   void make_code(jit::Wait wait);
   bool find_by_code();
@@ -106,6 +113,14 @@ class RowStatement {
   void note_columns();
   bool is_long(std::size_t share, std::size_t least_bytes) const;
   void add_bodies(const std::vector<BoundMemory>& memory, std::span<transport::OutgoingLetter> letters);
+  /// The rows that were told and are those of this part, too.
+  const ArrivedRows& told_rows(const Part& part) const { return parts_[part.far_firsts].come; }
+  /// The rows that this part's values go to.
+  const ArrivedRows& target_rows(const Part& part) const {
+    return parts_[s_.is_pull ? part.form.firsts : part.far_firsts].come;
+  }
+  template <class Leader, class F>
+  bool are_distinct_where_assigned(const Leader& first_alike, const F& are_distinct) const;
   bool locate(Part& part, const RowTable& table);
   bool locate_by_code(Part& part, const RowTable& table);
   bool locate_by_columns(Part& part, const RowTable& table);
@@ -123,7 +138,7 @@ class RowStatement {
   Block block_;
   std::optional<ReadyRows> near_rows_;          ///< null where the enumeration must find them
   std::vector<std::int64_t*> columns_;          ///< that near_rows_ writes to; empty: they may lie elsewhere now
-  std::vector<std::int64_t> room_, found_;      ///< by part: how many rows they have room for, and how many there are
+  std::vector<std::int64_t> room_, found_;      ///< by table: how many rows they have room for, and how many there are
   std::vector<const std::byte*> word_columns_;  ///< of rows that have come
 
   std::vector<std::vector<std::byte>> memories_;                 ///< by share, of letters that have no room elsewhere

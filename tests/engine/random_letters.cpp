@@ -25,6 +25,9 @@ class LetterDrawing : Dice {
       if (chance(10)) b.strides = b.shape.size() == 1 ? std::vector<int>{2} : std::vector<int>{14, 1};
       plan_.buffers.push_back(std::move(b));
     }
+    if (chance(40))
+      for (std::size_t k = 2; k < 6; ++k)
+        plan_.buffers[k].shape = plan_.buffers[k % 2].shape, plan_.buffers[k].strides = plan_.buffers[k % 2].strides;
     plan_.buffers.push_back({"moving", chance(50) ? "i64" : "i32", {12}, {}, R"("time": "varying")", false, false});
     plan_.statements.push_back(statement());
     return plan_;
@@ -43,7 +46,7 @@ class LetterDrawing : Dice {
                  fmt::format("c = moving[k + {}] % {}", between(0, 5), between(1, 5)),
                  fmt::format("f = (moving[11 - k] + {}) % {}", between(0, 9), between(3, 8))};
     if (chance(30)) s.clauses.push_back(one_of<std::string>({"to != rank", "c > 0", "(k + f) % 2 == 0", "c + f < 7"}));
-    if (chance(15)) s.clauses.push_back("t in {0 ... c}");
+    if (chance(25)) s.clauses.push_back(one_of<std::string>({"t in {0 ... c}", "t in range(6)"}));
     const int reductions = between(1, 3);
     for (int k = 0; k < reductions; ++k) s.reductions.push_back(reduction(k, s.clauses[0] != "from = rank"));
     return s;
@@ -65,9 +68,15 @@ class LetterDrawing : Dice {
     r.sender = is_filtered ? "from" : "rank";
     r.receiver = "to";
     const bool is_number = to.type[0] != 'p' && to.type[0] != 'c' && chance(25), is_slice = !is_number && chance(60);
-    r.place = reference(to, is_slice, chance(80) ? "from" : "from + k");
-    r.value = is_number ? fmt::format("{}({})", to.type, one_of<std::string>({"c", "k + from", "f * 300 + c", "1"}))
-                        : reference(from, is_slice, "k");
+    const auto alike = [](const RandomBuffer& b, const std::string& other) { return b.name + other.substr(2); };
+    const bool is_alike = number > 0 && !is_number && value_[0] == 'b' && chance(40) &&
+                          plan_.buffers[0].shape.size() == to.shape.size() &&
+                          plan_.buffers[1].shape.size() == from.shape.size();
+    r.place = is_alike ? alike(to, place_) : reference(to, is_slice, chance(80) ? "from" : "from + k");
+    r.value = is_alike    ? alike(from, value_)
+              : is_number ? fmt::format("{}({})", to.type, one_of<std::string>({"c", "k + from", "f * 300 + c", "1"}))
+                          : reference(from, is_slice, "k");
+    if (number == 0) place_ = r.place, value_ = r.value;
     if (to.type == from.type || is_number) {
       r.op = to.type == "pair" ? one_of<std::string>({"assign", "wider"})
              : chance(25)      ? "assign"
@@ -84,6 +93,7 @@ class LetterDrawing : Dice {
   }
 
   RandomPlan plan_;
+  std::string place_, value_;  ///< of the first reduction
 };
 
 }  // namespace

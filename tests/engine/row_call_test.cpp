@@ -93,7 +93,7 @@ void check_told(const BoundPlan& bound, const Statement& s, const RowWish& near,
                 ColumnEvaluator& columns, Counts& seen) {
   ColumnProgram program(far, Form::runs, bound.state);
   const auto call = lower_told_rows(
-      bound, s, {&program, static_cast<std::int64_t>(far.element_bytes), 0, near.has_counts, near.told});
+      bound, s, {{{&program, static_cast<std::int64_t>(far.element_bytes), 0}}, near.has_counts, near.told, 0});
   if (!call) return;
   std::vector<std::vector<std::int32_t>> words;
   Block block(s.variables.size());
@@ -151,7 +151,7 @@ TEST_CASE("compiled where-lists have the rows of the enumeration") {
     Enumeration enumeration(bound, s);
     ColumnProgram program = enumeration.columns().program(near, Form::runs);
     const auto unit_of = [](const Expr& e) { return static_cast<std::int64_t>(e.element_bytes); };
-    const RowWish wish{&program, unit_of(near), 0, s.is_pull, told_variables(s, r)};
+    const RowWish wish{{{&program, unit_of(near), 0}}, s.is_pull, told_variables(s, r), 0};
     Rows expected(2 + wish.told.size() + (wish.has_counts ? 1 : 0));
     bool is_wrong = false;
     try {

@@ -14,6 +14,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
+constexpr std::int64_t longest_step_bytes = 72;
+
 /// All letters of a rank's rows, by peer.
 std::map<std::int64_t, Bytes> letters_of(RowLetters& letters, const std::byte* base, std::uint64_t hash) {
   letters.count();
@@ -33,23 +35,23 @@ struct Sent {
   bool operator==(const Sent&) const = default;
 };
 
-/// Rows of all reductions, to random peers. `widest`: of words.
+/// Rows of all reductions, to random peers, or many after each other to one. `widest`: of words.
 void draw_rows(std::mt19937& random, RowLetters& letters, std::int64_t rank_count, std::int64_t widest,
                std::size_t memory_bytes) {
   const auto draw = [&](std::int64_t below) { return static_cast<std::int64_t>(random() % below); };
   for (std::size_t k = 0; k < letters.forms().size(); ++k) {
     const RowForm& form = letters.forms()[k];
     DecidedRows& rows = letters.rows(k);
-    const DecidedRows& table = letters.rows(form.table);
-    rows.rows = form.table == k ? static_cast<std::size_t>(draw(20)) : table.rows;
-    rows.peers.resize(rows.rows + 3);
-    rows.firsts.resize(rows.rows + 3);
+    rows.rows = form.table == k ? static_cast<std::size_t>(draw(40)) : letters.rows(form.table).rows;
+    const std::int64_t one_of = draw(2) == 0 ? 1 : 2 + draw(12);  // rows go to another peer than the one before
+    rows.peers.assign(form.table == k ? rows.rows + 3 : 0, 0);
+    rows.firsts.assign(form.firsts == k ? rows.rows + 3 : 0, 0);
     for (Column& words : rows.words) words.resize(rows.rows + 3);
     for (std::size_t row = 0; row < rows.rows; ++row) {
-      rows.peers[row] = form.table == k ? draw(rank_count) : table.peers[row];
+      if (form.table == k) rows.peers[row] = row == 0 || draw(one_of) == 0 ? draw(rank_count) : rows.peers[row - 1];
       for (Column& words : rows.words) words[row] = draw(2) == 0 ? -draw(widest) : draw(widest);
       if (form.has_counts) rows.words.back()[row] = draw(4);
-      rows.firsts[row] = draw(static_cast<std::int64_t>(memory_bytes) - 4 * form.step_bytes);
+      if (form.firsts == k) rows.firsts[row] = draw(static_cast<std::int64_t>(memory_bytes) - 4 * longest_step_bytes);
     }
   }
 }
@@ -59,9 +61,12 @@ std::vector<RowForm> draw_forms(std::mt19937& random) {
   const std::size_t value_bytes[] = {1, 2, 4, 8, 16, 24};
   for (std::size_t k = 0; k < 1 + random() % 3; ++k) {
     const bool has_counts = random() % 3 == 0;
-    RowForm form{k, random() % 3 + has_counts, has_counts, value_bytes[random() % 6], 0};
+    RowForm form{k, k, random() % 3 + has_counts, has_counts, value_bytes[random() % 6], 0};
     form.step_bytes = static_cast<std::int64_t>(form.value_bytes * (1 + 2 * (random() % 2)));
-    if (k > 0 && !has_counts && !out[0].has_counts && random() % 2 == 0) form.table = 0, form.columns = out[0].columns;
+    if (k > 0 && !has_counts && !out[0].has_counts && random() % 2 == 0) {
+      form.table = 0, form.columns = out[0].columns;
+      if (random() % 2 == 0) form.firsts = 0;
+    }
     out.push_back(form);
   }
   return out;
@@ -91,8 +96,8 @@ TEST_CASE("rows are read from letters as they were written", "[row-letters]") {
           for (std::int64_t n = 0; n < letters.count_of(k, row); ++n)
             for (std::size_t b = 0; b < form.value_bytes; ++b)
               sent.bytes.push_back(static_cast<std::uint8_t>(
-                  memory[static_cast<std::size_t>(rows.firsts[row] + n * form.step_bytes) + b]));
-          expected[rows.peers[row]].push_back(std::move(sent));
+                  memory[static_cast<std::size_t>(letters.firsts(k)[row] + n * form.step_bytes) + b]));
+          expected[letters.peers(k)[row]].push_back(std::move(sent));
         }
         for (const auto& [peer, letter] : written) {
           CHECK(head_of(letter).kind == LetterKind::rows);
@@ -102,7 +107,7 @@ TEST_CASE("rows are read from letters as they were written", "[row-letters]") {
           std::vector<Sent> all;
           for (std::size_t other = 0; other <= k; ++other) {
             const RowForm& shape = letters.forms()[other];
-            ArrivedRows arrived(!shape.has_counts, shape.value_bytes);
+            ArrivedRows arrived(!shape.has_counts);
             const auto [firsts, counts] = arrived.room(tables[other].rows);
             for (std::size_t row = 0; row < tables[other].rows; ++row) {
               firsts[row] = 0;
@@ -110,9 +115,8 @@ TEST_CASE("rows are read from letters as they were written", "[row-letters]") {
             }
             arrived.add(tables[other].rows);
             arrived.end_segment(0, shape.has_counts);
-            arrived.set_values(letter, at);
+            const std::byte* from = arrived.last_values(letter, shape.value_bytes, at);
             if (other != k) continue;
-            const std::byte* from = arrived.segments()[0].values;
             for (std::size_t row = 0; row < tables[k].rows; ++row) {
               Sent& sent = all.emplace_back();
               for (std::size_t c = 0; c < form.columns; ++c) sent.words.push_back(tables[k].at(c, row));
@@ -130,7 +134,7 @@ TEST_CASE("rows are read from letters as they were written", "[row-letters]") {
 }
 
 TEST_CASE("values of rows that are apart take no room in the letter", "[row-letters]") {
-  RowLetters letters({{0, 1, true, 8, 8, /*may_be_apart=*/true}}, /*have_values=*/true, 2);
+  RowLetters letters({{0, 0, 1, true, 8, 8, /*may_be_apart=*/true}}, /*have_values=*/true, 2);
   DecidedRows& rows = letters.rows(0);
   rows.rows = 2;
   rows.peers = {0, 1};
@@ -168,13 +172,13 @@ TEST_CASE("a letter of rows that is cut short is damaged", "[row-letters]") {
                         std::size_t at = letters.read(letter, tables);
                         for (std::size_t k = 0; k < tables.size(); ++k) {
                           const RowForm& form = letters.forms()[k];
-                          ArrivedRows arrived(!form.has_counts, form.value_bytes);
+                          ArrivedRows arrived(!form.has_counts);
                           const auto [firsts, counts] = arrived.room(tables[k].rows);
                           for (std::size_t row = 0; counts && row < tables[k].rows; ++row)
                             counts[row] = tables[k].at(form.columns - 1, row);
                           arrived.add(tables[k].rows);
                           arrived.end_segment(0, form.has_counts);
-                          arrived.set_values(letter, at);
+                          arrived.last_values(letter, form.value_bytes, at);
                         }
                       }()),
                       TransportError);
