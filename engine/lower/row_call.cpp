@@ -1,6 +1,6 @@
 // How it works: clause by clause, the steps of a ColumnProgram become steps of rows, its slots values. Strides are
 // given at run time but for those of last dimensions, which are 1 in every buffer without strides of its own: so ranks
-// and sizes share code.
+// and sizes share code, unless the elements of several reductions lie alike on some of them only.
 #include "engine/lower/row_call.hpp"
 
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ class RowLowering {
     if (!end) return false;
     if (end->second != count) require_inside(RowOperand::literal(0), applied(Operation::eq, end->second, count));
     call_.spec.parts.back().columns = {end->first};
-    if (wanted.program->form() == Form::runs) call_.spec.parts.back().columns.push_back(count);
+    if (wish.has_counts || wanted.program->form() == Form::runs) call_.spec.parts.back().columns.push_back(count);
     return true;
   }
 

@@ -51,7 +51,7 @@ std::optional<RowCall> lower_decided_rows(const BoundPlan& bound, const Statemen
 
 /// Rows that were told, of one end, by a table of 32-bit words, column by column: array k is column k, the given scalar
 /// is the number of rows. Columns of the one part: where the end's elements begin (or the integer); and the number of
-/// elements, if the end is of runs. Leaves where that is not as told.
+/// elements, if there are counts or the end is of runs. Leaves where that is not as told.
 std::optional<RowCall> lower_told_rows(const BoundPlan& bound, const Statement& s, const RowWish& wish);
 
 }  // namespace kplan

@@ -2,7 +2,7 @@
 // Letters of rows. A letter is a head, for each reduction the number of its rows and their words column by column (the
 // variables that the place uses, then the number of elements where it can be other than one), as 32-bit words where
 // they fit, and then, of a push, the values, as the general way has them. Reductions of the same rows share their
-// words, and those whose elements lie alike also where these begin.
+// words.
 
 #include <cstring>
 #include <optional>
@@ -25,7 +25,8 @@ struct RowForm {
   bool may_be_apart = false;    ///< values need not be in the letter
 };
 
-/// The rows of one reduction at the end that knows them. What is another reduction's too is empty.
+/// The rows of one reduction at the end that knows them. What it shares with one before it is empty: peers and words
+/// where these have the same rows, and firsts where their elements lie alike.
 struct DecidedRows {
   std::size_t rows = 0;
   Column peers;               ///< the other ends; a table's

@@ -136,9 +136,10 @@ class RowStatement {
   RowLetters letters_;  ///< of the rows of this rank's environments
   Enumeration enumeration_;
   Block block_;
-  std::optional<ReadyRows> near_rows_;          ///< null where the enumeration must find them
-  std::vector<std::int64_t*> columns_;          ///< that near_rows_ writes to; empty: they may lie elsewhere now
-  std::vector<std::int64_t> room_, found_;      ///< by table: how many rows they have room for, and how many there are
+  std::optional<ReadyRows> near_rows_;  ///< null where the enumeration must find them
+  std::vector<std::int64_t*> columns_;  ///< that near_rows_ writes to; empty: they may lie elsewhere now
+  std::vector<std::int64_t> room_,
+      found_;  ///< of one table after the other: how many rows they have room for, and how many there are
   std::vector<const std::byte*> word_columns_;  ///< of rows that have come
 
   std::vector<std::vector<std::byte>> memories_;                 ///< by share, of letters that have no room elsewhere

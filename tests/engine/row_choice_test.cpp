@@ -107,6 +107,33 @@ TEST_CASE("parts whose lengths differ in every run come to their places from all
     });
 }
 
+TEST_CASE("integers are pulled into slices of one element that lists choose", "[row-choice]") {
+  constexpr int n = 40;
+  const Plan plan = Plan::parse(R"({"kplan": 1, "name": "p", "buffers": {"x": {"type": "i64", "shape": [100]},
+    "list": {"type": "i32", "shape": [40], "scope": "private", "time": "varying"},
+    "owner": {"type": "i32", "shape": [40], "scope": "private", "time": "varying"}},
+    "statements": [{"direction": "pull",
+      "communicate": "x[i : i + 1]@rank <<= k@from where k in range(40), i = list[k], from = owner[k]"}]})");
+  for (const Code code : {Code::before_return, Code::when_ready})
+    on_ranks(2, [&](Engine& engine) {
+      Executable e = engine.compile(plan, {}, code);
+      std::vector<std::int64_t> x(100, -1);
+      std::vector<std::int32_t> list(n), owner(n);
+      e.bind("x", x), e.bind("list", list), e.bind("owner", owner);
+      for (int run = 0; run < 3; ++run) {
+        for (int k = 0; k < n; ++k) {
+          const auto at = static_cast<std::size_t>(k);
+          list[at] = (7 * k + engine.rank() + run) % 100, owner[at] = (k + run) % 2;
+        }
+        e.run();
+        for (int k = 0; k < n; ++k) {
+          const auto at = static_cast<std::size_t>(k);
+          claim(x[static_cast<std::size_t>(list[at])] == k, "an integer is wrong");
+        }
+      }
+    });
+}
+
 TEST_CASE("a rank that exchanges parts of one buffer with itself has both", "[row-choice]") {
   const Plan plan = Plan::parse(exchange_of_parts(
       "x[b : b + c]@rank <<= x[a : a + c]@rank where k in range(2), a = first[k], b = place[k], c = count[k]"));
