@@ -73,12 +73,6 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
   }
 }
 
-[[gnu::hot]] RowLetters::Cursor& RowLetters::cursor_of(std::size_t reduction, std::int64_t peer) {
-  if (numbers_[static_cast<std::size_t>(peer)] < 0) [[unlikely]]
-    add_share(peer);
-  return cursors_[reduction][number_of(peer)];
-}
-
 [[gnu::hot]] void RowLetters::note_runs(std::size_t table) {
   const std::size_t rows = rows_[table].rows;
   const std::int64_t* const peers = rows_[table].peers.data();
@@ -98,21 +92,28 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
 [[gnu::hot]] void RowLetters::count_rows(std::size_t table) {
   const DecidedRows& decided = rows_[table];
   const bool has_counts = forms_[table].has_counts;
+  std::vector<Cursor>& cursors = cursors_[table];
+  const std::int64_t* const peers = decided.peers.data();
+  const std::int32_t* const numbers = numbers_.data();
+  const auto cursor_of = [&](std::int64_t peer) -> Cursor& {
+    if (numbers[peer] < 0) [[unlikely]]
+      add_share(peer);
+    return cursors[static_cast<std::size_t>(numbers[peer])];
+  };
   note_runs(table);
   const Runs& runs = runs_[table];
   for (std::size_t run = 0; run < runs.count; ++run) {
     const std::size_t first = runs.starts[run], end = runs.starts[run + 1];
-    Cursor& cursor = cursor_of(table, decided.peers[first]);
+    Cursor& cursor = cursor_of(peers[first]);
     cursor.rows += end - first;
     for (std::size_t row = first; has_counts && row < end; ++row)
       cursor.elements += static_cast<std::size_t>(decided.words.back()[row]);
   }
   for (std::size_t row = 0; runs.count == 0 && row < decided.rows; ++row) {
-    Cursor& cursor = cursor_of(table, decided.peers[row]);
+    Cursor& cursor = cursor_of(peers[row]);
     ++cursor.rows;
     if (has_counts) cursor.elements += static_cast<std::size_t>(decided.words.back()[row]);
   }
-  std::vector<Cursor>& cursors = cursors_[table];
   std::int64_t wide = 0;
   for (const Column& words : decided.words)
     for (const std::int64_t word : std::span(words).first(decided.rows)) wide |= word ^ static_cast<std::int32_t>(word);

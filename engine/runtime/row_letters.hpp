@@ -137,7 +137,6 @@ class RowLetters {
   };
 
   void add_share(std::int64_t peer);
-  Cursor& cursor_of(std::size_t reduction, std::int64_t peer);
   void note_runs(std::size_t table);
   void count_rows(std::size_t table);
   template <class Word, std::size_t columns, std::size_t bytes>

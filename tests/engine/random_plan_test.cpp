@@ -13,7 +13,7 @@ using namespace kplan::test;
 
 TEST_CASE("random plans leave the same bits as the reference interpreter", "[random]") {
   const std::uint64_t seed = number_from_environment("KPLAN_SEED", 20261121),
-                      plans = number_from_environment("KPLAN_PLANS", 2000),
+                      plans = number_from_environment("KPLAN_PLANS", 4000),
                       seconds = number_from_environment("KPLAN_SECONDS", 0);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   std::map<Outcome::Kind, int> counts;
