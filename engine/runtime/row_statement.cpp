@@ -122,7 +122,7 @@ RowSteps RowStatement::steps_of(const End& end) const {
           std::max<std::int64_t>(layout.shape[d], 1)};
 }
 
-/// Whether elements of the same rows have the same `firsts` at both ends.
+/// Whether rows that are the same have the same firsts for both of these, which are at the same end.
 bool RowStatement::are_alike(const End& a, const End& b) const {
   if (!a.is_element() || !b.is_element() || a.unit != b.unit || a.offset != b.offset) return false;
   const Layout &of_a = bound_.state.layouts[static_cast<std::size_t>(a.expression->id)],

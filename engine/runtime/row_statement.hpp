@@ -138,8 +138,8 @@ class RowStatement {
   Block block_;
   std::optional<ReadyRows> near_rows_;  ///< null where the enumeration must find them
   std::vector<std::int64_t*> columns_;  ///< that near_rows_ writes to; empty: they may lie elsewhere now
-  std::vector<std::int64_t> room_,
-      found_;  ///< of one table after the other: how many rows they have room for, and how many there are
+  /// Of one table after the other: how many rows its columns have room for, and how many there are.
+  std::vector<std::int64_t> room_, found_;
   std::vector<const std::byte*> word_columns_;  ///< of rows that have come
 
   std::vector<std::vector<std::byte>> memories_;                 ///< by share, of letters that have no room elsewhere
