@@ -22,6 +22,7 @@ namespace kplan {
     return type == Scalar::boolean ? ScalarValue::boolean(*b) : fail(*b ? "true" : "false");
   if (const auto* i = std::get_if<std::int64_t>(&value.scalar())) {
     const ScalarValue v = ScalarValue::integer(*i);
+    if (type == Scalar::i64) return v;
     if (type == Scalar::boolean) return fail(to_text(v));
     if (is_integer(type) && (convert(v, type).as_integer() != *i || (is_unsigned_integer(type) && *i < 0)))
       return fail(to_text(v));

@@ -4,12 +4,12 @@
 // know its size, that all ranks have the same phases, and are on the same path.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "engine/analysis/planes.hpp"
 #include "engine/runtime/joined_statements.hpp"
 #include "engine/runtime/program.hpp"
-#include "engine/runtime/uniform_check.hpp"
 #include "engine/runtime/ways_of_messages.hpp"
 
 namespace kplan {
@@ -23,6 +23,7 @@ constexpr std::int64_t least_copied_bytes = 128;                    ///< togethe
 constexpr std::size_t most_private_bytes = std::size_t{256} << 10;  ///< of messages made whole before they are copied
 constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;         ///< added to a statement's number
 constexpr std::uint32_t alike_pieces_id = std::uint32_t{1} << 30;   ///< the same, of messages that are alike
+constexpr std::uint32_t uniform_id = std::uint32_t{1} << 29;        ///< of what ranks tell of their uniform values
 
 transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
   transport::CollectiveSpec out;
@@ -45,7 +46,7 @@ bool may_be_far(const transport::Transport& transport, int peer, std::size_t byt
 /// Makes the message ready for slots that are far, with memory in which it can be made before.
 void prepare_for_far(const transport::Transport& transport, OutgoingMessage& m) {
   if (!may_be_far(transport, static_cast<int>(m.world_rank), m.bytes)) return;
-  if (MessageCursor::serves(m.calls) && !m.has_hash) {
+  if (MessageCursor::serves(m.calls) && m.values_bytes == 0) {
     m.cursor = std::make_unique<MessageCursor>();
     m.cursor->reserve(m.calls);
   } else if (m.bytes > most_private_bytes) {
@@ -76,38 +77,58 @@ void prepare_for_parts(const transport::Transport& transport, IncomingMessage& m
   m.cursor->reserve(m.calls);
 }
 
-/// Puts hashes of uniform values behind short messages of the first phase to ring neighbours that send such ones, too:
-/// one each way. Both ends know the messages between them, and come to the same.
-void add_hashes(Program& program, const transport::Transport& transport) {
+/// Makes the first message of the first phase to or from each rank that is short enough carry uniform values; the
+/// ranks. Both ends know the messages between them, and come to the same.
+std::set<int> carry_values(Program& program, auto messages, std::size_t values_bytes,
+                           const transport::Transport& transport) {
   constexpr std::size_t longest = 4096;
+  std::set<int> out;
   const Schedule& schedule = program.schedule;
-  const auto varies = [](const StatementSchedule& s) { return s.knowledge.is_varying; };
-  if (uniform_varying_parameters(*program.bound.model).empty() || !schedule.has_common_phases ||
-      schedule.phases.empty() || std::ranges::any_of(schedule.statements, varies))
-    return;
-  const auto first_short = [&](auto messages, int peer) {
-    decltype(&(program.statements[0].*messages)[0]) out = nullptr;
-    for (const int number : schedule.phases[0]) {
-      const auto n = static_cast<std::size_t>(number);
-      if (schedule.statements[n].collective.is_native) continue;
-      for (auto& m : program.statements[n].*messages) {
-        if (out || m.world_rank != peer) continue;
-        m.bytes += hash_bytes;  // it must be short with them
-        if (m.bytes <= longest && !is_long(m, transport) && !is_long_if_alike(m, transport)) out = &m;
-        m.bytes -= hash_bytes;
+  if (!schedule.has_common_phases || schedule.phases.empty()) return out;
+  for (const int number : schedule.phases[0]) {
+    const auto n = static_cast<std::size_t>(number);
+    if (schedule.statements[n].collective.is_native) continue;
+    for (auto& m : program.statements[n].*messages) {
+      const auto peer = static_cast<int>(m.world_rank);
+      if (peer == transport.rank() || out.contains(peer)) continue;
+      m.bytes += values_bytes;
+      if (m.bytes <= longest && !is_long(m, transport) && !is_long_if_alike(m, transport)) {
+        m.values_bytes = values_bytes;
+        out.insert(peer);
+      } else {
+        m.bytes -= values_bytes;
       }
     }
-    return out;
-  };
-  for (const int peer : ring_neighbours(transport.rank(), transport.size())) {
-    OutgoingMessage* const there = first_short(&StatementProgram::outgoing, peer);
-    IncomingMessage* const back = first_short(&StatementProgram::incoming, peer);
-    if (!there || !back) continue;
-    there->has_hash = back->has_hash = true;
-    there->bytes += hash_bytes;
-    back->bytes += hash_bytes;
-    there->in_place.reset();
   }
+  return out;
+}
+
+/// How ranks compare the uniform values of runs with those that they receive from, and with their neighbours in a ring:
+/// by messages that carry them, or, where there are none, through channels.
+void compare_uniform_values(Program& program, const transport::Transport& transport) {
+  const auto varies = [](const StatementSchedule& s) { return s.knowledge.is_varying; };
+  const std::size_t values_bytes = UniformValues(*program.bound.model).bytes();
+  if (values_bytes == 0 || transport.size() == 1 || std::ranges::any_of(program.schedule.statements, varies)) return;
+  std::vector<UniformHistory::End> ends;
+  const std::vector<int> neighbours = ring_neighbours(transport.rank(), transport.size());
+  const auto add = [&](Direction direction, auto messages, auto scheduled) {
+    const std::set<int> carried = carry_values(program, messages, values_bytes, transport);
+    std::map<int, bool> peers;  // whether data goes between this rank and them
+    for (const int rank : neighbours) peers[rank] = false;
+    for (const StatementSchedule& s : program.schedule.statements)
+      for (const Message& m : s.*scheduled) {
+        const auto peer = static_cast<int>(s.world_rank_of(m.peer));
+        if (peer != transport.rank() && (!s.collective.is_native || peers.contains(peer))) peers[peer] = true;
+      }
+    for (const auto& [peer, is_due] : peers)
+      if (!carried.contains(peer)) ends.push_back({peer, direction, is_due});
+  };
+  add(Direction::send, &StatementProgram::outgoing, &StatementSchedule::sends);
+  add(Direction::receive, &StatementProgram::incoming, &StatementSchedule::receives);
+  for (StatementProgram& s : program.statements)
+    for (OutgoingMessage& m : s.outgoing)
+      if (m.values_bytes > 0) m.in_place.reset();
+  program.uniform_history = std::make_unique<UniformHistory>(program.bound, std::move(ends));
 }
 
 /// The ends of messages that are made ready, and the channels to be opened for them.
@@ -133,13 +154,13 @@ class Ends {
     add(m, Direction::send, sent.is_taken_whole);
     prepare_for_far(transport_, m);
     if (m.is_of_several) return;
-    if (transport_.lends_memory(peer) && !m.has_hash)
+    if (transport_.lends_memory(peer) && m.values_bytes == 0)
       m.loan = OutgoingLoan::of(statement_of(m), s, sent, limits_.lending);
     // A receiver takes in pieces what it fetches and cannot fetch into place.
     const std::size_t least_fetched = transport_.fetch_bytes(peer);
     if ((m.pieces || m.is_carried) && least_fetched > 0 && m.bytes >= least_fetched) m.fetched_from = m.in_place;
     if (!transport_.lends_regions(peer)) m.in_place.reset();
-    if (!m.has_hash) prepare_to_go_ahead(transport_, m);
+    if (m.values_bytes == 0) prepare_to_go_ahead(transport_, m);
     m.may_be_taken_back = m.in_place && transport_.lends_memory(peer);
     m.ends_when_sent = m.ends_when_sent || (m.in_place && !m.may_be_taken_back);
     if (m.pieces && OutgoingPieces::serves(m.calls) && !m.in_place && !s.reads_what_it_writes)
@@ -152,7 +173,17 @@ class Ends {
       m.placement = Placement::of_received(statement_of(m), s, *std::ranges::find(s.receives, m.peer, &Message::peer),
                                            limits_.placing);
     add(m, Direction::receive, !MessageCursor::serves(m.calls));
-    if (!m.is_of_several && !m.has_hash) prepare_for_parts(transport_, m, limits_.part_bytes);
+    if (!m.is_of_several && m.values_bytes == 0) prepare_for_parts(transport_, m, limits_.part_bytes);
+  }
+
+  void add(UniformHistory& history) {
+    for (UniformHistory::End& end : history.ends())
+      add({.peer = end.rank,
+           .id = uniform_id,
+           .capacity_bytes = history.message_bytes(),
+           .slots = UniformHistory::slots,
+           .direction = end.direction},
+          end.channel);
   }
 
   void open(transport::Clock::time_point deadline) {
@@ -181,7 +212,7 @@ class Ends {
   /// Where placed messages lie is told once.
   bool may_be_placed(const auto& message) const {
     return transport_.places_messages(static_cast<int>(message.world_rank)) && !message.is_of_several &&
-           !message.has_hash && planes_of(model_, statement_of(message)).empty();
+           message.values_bytes == 0 && planes_of(model_, statement_of(message)).empty();
   }
   void add(const ChannelSpec& spec, std::unique_ptr<transport::Channel>& target) { specs_.push_back({spec, &target}); }
   /// The message has a channel of its own, and a part in a stream of pieces where it may go so.
@@ -300,7 +331,7 @@ void open_channels(Program& program, const LongMessages& limits, transport::Tran
                    transport::Clock::time_point deadline) {
   share_messages(program, transport);
   join_statements(program);
-  add_hashes(program, transport);
+  compare_uniform_values(program, transport);
   const auto schedule_of = [&](int statement) -> const StatementSchedule& {
     return program.schedule.statements[static_cast<std::size_t>(statement)];
   };
@@ -320,6 +351,7 @@ void open_channels(Program& program, const LongMessages& limits, transport::Tran
     for (IncomingMessage& m : s.incoming)
       if (!m.is_local) ends.add(m);
   }
+  if (program.uniform_history) ends.add(*program.uniform_history);
   ends.open(deadline);
 }
 

@@ -9,12 +9,10 @@
 #include "engine/runtime/pieces.hpp"
 #include "engine/runtime/placement.hpp"
 #include "engine/runtime/row_statement.hpp"
+#include "engine/runtime/uniform_history.hpp"
 #include "transports/environment.hpp"
 
 namespace kplan {
-
-/// What stands behind a message that says which uniform values its sender has: their hash.
-inline constexpr std::size_t hash_bytes = sizeof(std::uint64_t);
 
 /// Where a whole message lies in one buffer as it travels.
 struct InPlace {
@@ -27,8 +25,8 @@ struct OutgoingMessage {
   int statement = 0;                      ///< whose it is; of several the first
   std::int64_t peer = 0, world_rank = 0;  ///< the receiver, in the statement's group and in the world
   std::size_t bytes = 0;
-  bool is_of_several = false;  ///< statements, which share it
-  bool has_hash = false;       ///< in its last bytes
+  bool is_of_several = false;    ///< statements, which share it
+  std::size_t values_bytes = 0;  ///< its last, which are the uniform values of this rank
   std::unique_ptr<transport::Channel> channel;
   std::vector<ReadyCall> calls;
   std::optional<InPlace> in_place;         ///< it is sent from there
@@ -54,7 +52,7 @@ struct IncomingMessage {
   std::int64_t peer = 0, world_rank = 0;  ///< the sender
   std::size_t bytes = 0;
   bool is_of_several = false;                   ///< statements, which share it
-  bool has_hash = false;                        ///< in its last bytes
+  std::size_t values_bytes = 0;                 ///< its last, which are the uniform values of the sender
   std::unique_ptr<transport::Channel> channel;  ///< null: local
   std::vector<ReadyCall> calls;
   /// This rank's own share, where `calls` apply it too, before the message or after it: for messages that they do not
@@ -99,6 +97,8 @@ struct Program {
   std::vector<StatementProgram> statements;
   std::vector<std::vector<int>> phases;  ///< the statements that run together, without those that others do
   NativeOperators operators;
+  /// Null where no uniform parameters vary, or some patterns do, or there is one rank.
+  std::unique_ptr<UniformHistory> uniform_history;
 };
 
 /// Lowers a schedule and compiles its kernels; channels are opened by `open_channels`. Local. Throws CompilerError,

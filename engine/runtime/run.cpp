@@ -21,8 +21,10 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
       transport_(std::move(transport)),
       timeout_(timeout),
       started_runs_(std::move(started_runs)),
-      uniform_check_(*program_.bound.model, *transport_, Clock::now() + timeout_),
-      uniform_hash_(*program_.bound.model),
+      uniform_check_(
+          *program_.bound.model,
+          std::ranges::any_of(program_.schedule.statements, [](const auto& s) { return s.knowledge.is_varying; }),
+          *transport_, Clock::now() + timeout_),
       memory_(program_.bound.model->buffers.size()),
       planes_(program_) {
   for (std::size_t b = 0; b < memory_.size(); ++b)
@@ -36,12 +38,7 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   };
   for (const StatementProgram& s : program_.statements) {
     messages += s.outgoing.size();
-    for (const IncomingMessage& m : s.incoming) {
-      note_placement(m.placement.get());
-      if (!m.has_hash) continue;
-      messages_carry_hash_ = true;
-      uniform_check_.leave_out(static_cast<int>(m.world_rank));
-    }
+    for (const IncomingMessage& m : s.incoming) note_placement(m.placement.get());
     for (const OutgoingMessage& m : s.outgoing) {
       note_placement(m.placement.get());
       if (m.may_be_far && !m.cursor) longest = std::max(longest, m.bytes);
@@ -159,7 +156,7 @@ void Runner::begin_collective(StatementProgram& s) {
     pack_ahead(m, seq, slot);
   } else {
     context().pack(m.calls, slot);
-    if (m.has_hash) std::memcpy(slot + m.bytes - hash_bytes, &hash_, hash_bytes);
+    if (m.values_bytes > 0) put_values(m, slot);
   }
   m.channel->put(seq, m.bytes);
   return false;
@@ -181,7 +178,7 @@ void Runner::pack_ahead(OutgoingMessage& m, std::uint64_t seq, std::byte* slot) 
 void Runner::pack_for_far(OutgoingMessage& m, std::byte* slot, transport::Stores stores) {
   if (!m.cursor) {
     context().pack(m.calls, made_.data());
-    if (m.has_hash) std::memcpy(made_.data() + m.bytes - hash_bytes, &hash_, hash_bytes);
+    if (m.values_bytes > 0) put_values(m, made_.data());
     return transport::copy_to_slot(slot, made_.data(), m.bytes, stores);
   }
   m.cursor->restart();
@@ -307,7 +304,7 @@ bool Runner::take_piece(IncomingMessage& m) {
     apply_in_parts(s, m, {message, m.bytes});
   } else {
     apply(m, message);
-    if (m.has_hash) compare_hash(m, message);
+    if (m.values_bytes > 0) compare_values(m, message);
   }
   m.channel->release(m.next++);
   return true;
@@ -372,6 +369,12 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
   if (is_started_)
     throw PlanError("KP-R010",
                     fmt::format("plan {}: started twice; wait() ends the run before", program_.schedule.plan));
+  UniformHistory* const history = program_.uniform_history.get();
+  if (history) {
+    if (history->is_full()) [[unlikely]]
+      wait_for_history();
+    history->begin(run_);
+  }
   std::exception_ptr outside;
   if (!planes_.empty() && (are_parameters_new_ || are_bindings_new_)) {
     outside = planes_.put(program_, memory_);
@@ -379,7 +382,7 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
   }
   if (are_parameters_new_) {
     for (StatementProgram& s : program_.statements) s.set_varying(program_.bound.state.parameters);
-    if (messages_carry_hash_) hash_ = uniform_hash_.of(program_.bound);
+    if (history && std::exchange(are_uniform_values_new_, false)) history->note(program_.bound);
     are_parameters_new_ = false;
   }
   if (are_bindings_new_) look_at_bindings();
@@ -397,7 +400,7 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
       lends_to_fetch_ = may_wait && fetch_trial_.begin(run_, Clock::now());
     const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
     if (letters_carry_hash_) compared_ = compared;
-    else if (!compared.empty()) uniform_check_.begin(program_.bound, compared);
+    else if (!compared.empty()) uniform_check_.begin(program_.bound, run_, compared);
     phase_ = 0;
     const auto& phases = program_.phases;
     if (!phases.empty()) begin(phases[0]);
@@ -437,17 +440,15 @@ void Runner::wait() {
     std::rethrow_exception(std::exchange(failure_, nullptr));
   }
   if (!finish_phases()) return false;
-  if (!uniform_check_.is_comparing())
+  if (!program_.uniform_history && !uniform_check_.is_comparing())
     for (const auto& varying : varying_)
-      if (varying && !varying->differing().empty()) uniform_check_.begin(program_.bound, varying->differing());
-  if (!end_comparison()) return false;
-  if (!differing_.empty()) [[unlikely]] {  // they wait for this rank's values, whatever it has found before
-    std::ranges::sort(differing_);
-    uniform_check_.begin(program_.bound, differing_);
-    differing_.clear();
-    if (!end_comparison()) return false;
+      if (varying && !varying->differing().empty()) uniform_check_.begin(program_.bound, run_, varying->differing());
+  if (uniform_check_.is_comparing() && !end_comparison()) return false;
+  if (program_.uniform_history && program_.uniform_history->is_time() && !end_history()) return false;
+  if (are_values_different_) [[unlikely]] {
+    is_broken_ = true;
+    if (program_.uniform_history) tell_before_failing();
   }
-  is_broken_ = are_values_different_;
   if (can_lend_to_fetch_) [[unlikely]]
     fetch_trial_.end(Clock::now());
   if (can_place_) [[unlikely]]

@@ -53,11 +53,13 @@ class Runner final : private FaultNotes {
   /// A parameter was set by the program: on all ranks alike, if it `is_uniform`.
   void parameter_set(bool is_uniform) {
     are_parameters_new_ = true;
-    if (is_uniform) uniform_check_.note_set();
+    if (!is_uniform) return;
+    uniform_check_.note_set();
+    are_uniform_values_new_ = true;
   }
   /// Parameters are at their first values again, which ranks have compared.
   void parameters_reset() {
-    are_parameters_new_ = true;
+    are_parameters_new_ = are_uniform_values_new_ = true;
     uniform_check_.forget_set();
   }
   bool is_started() const { return is_started_; }
@@ -123,13 +125,18 @@ class Runner final : private FaultNotes {
   const ReadyCall* send_rest(OutgoingMessage& m);
   void collect_loans();
   bool finds_difference();
+  void note_difference(const std::exception_ptr& difference);
   void break_off();
   [[noreturn]] void break_off_and_rethrow();
   bool take_arrived(StatementProgram& s);
   bool take(StatementProgram& s, IncomingMessage& m);
   bool take_piece(IncomingMessage& m);
   void apply_own(IncomingMessage& m);
-  void compare_hash(const IncomingMessage& m, const std::byte* message);
+  void put_values(const OutgoingMessage& m, std::byte* message);
+  void compare_values(const IncomingMessage& m, const std::byte* message);
+  void tell_before_failing();
+  void wait_for_history();
+  bool end_history();
   bool take_lent(IncomingMessage& m, std::span<const std::byte* const> regions);
   bool take_fetched(IncomingMessage& m);
   void apply(IncomingMessage& m, const std::byte* message);
@@ -162,10 +169,7 @@ class Runner final : private FaultNotes {
   std::chrono::nanoseconds timeout_;
   std::shared_ptr<StartedRuns> started_runs_;
   UniformCheck uniform_check_;
-  bool messages_carry_hash_ = false;  ///< some do, with those that they answer
-  UniformHash uniform_hash_;          ///< that messages carry
-  std::uint64_t hash_ = 0;            ///< of this rank's values
-  std::vector<int> differing_;        ///< neighbours whose messages had another hash in this run
+  bool are_uniform_values_new_ = false;  ///< since the last run
   bool are_values_different_ = false;
   bool can_settle_ = false;          ///< some statement's patterns
   bool letters_carry_hash_ = false;  ///< letters of a varying statement do, in every run

@@ -21,7 +21,7 @@ std::vector<int> statements_of(const auto& message) {
   return out;
 }
 
-std::size_t bytes_of_values(const auto& message) { return message.bytes - (message.has_hash ? hash_bytes : 0); }
+std::size_t bytes_of_elements(const auto& message) { return message.bytes - message.values_bytes; }
 
 }  // namespace
 
@@ -52,6 +52,12 @@ std::size_t bytes_of_values(const auto& message) { return message.bytes - (messa
 
 /// Fails where a peer that is waited for has ended, or it takes too long; whether all are ready after all.
 bool Runner::look_for_lost(const Ready& ready, const Waiting& waiting, Clock::time_point deadline) {
+  // Neighbours that have other values have broken off, and send nothing more.
+  if (program_.uniform_history)
+    if (const std::exception_ptr difference = program_.uniform_history->move_on()) {
+      tell_before_failing();
+      std::rethrow_exception(difference);
+    }
   const bool is_late = Clock::now() > deadline;
   if (!transport_->dead() && !is_late) return false;
   for (const Wait& w : waiting()) {
@@ -93,20 +99,67 @@ std::string Runner::text_of(const std::vector<Wait>& waits) const {
   return failure != nullptr;
 }
 
-[[gnu::hot]] void Runner::compare_hash(const IncomingMessage& m, const std::byte* message) {
-  if (std::memcmp(message + m.bytes - hash_bytes, &hash_, hash_bytes) != 0) [[unlikely]]
-    differing_.push_back(static_cast<int>(m.world_rank));
+[[gnu::hot]] void Runner::put_values(const OutgoingMessage& m, std::byte* message) {
+  program_.uniform_history->put_values(message + m.bytes - m.values_bytes);
 }
 
-/// Whether the comparison that was begun has ended, or has found a difference while nobody else waits for this rank's
-/// values.
+[[gnu::hot]] void Runner::compare_values(const IncomingMessage& m, const std::byte* message) {
+  note_difference(
+      program_.uniform_history->compare(static_cast<int>(m.world_rank), message + m.bytes - m.values_bytes));
+}
+
+[[gnu::hot]] void Runner::note_difference(const std::exception_ptr& difference) {
+  if (!difference) [[likely]]
+    return;
+  failure_ = difference;
+  are_values_different_ = true;
+}
+
+/// Whether the comparison that was begun has ended, or has found a difference.
 [[gnu::hot]] bool Runner::end_comparison() {
   const auto is_over = [&] {
     if (finds_difference()) [[unlikely]]
       are_values_different_ = true;
-    return !uniform_check_.is_comparing() || (are_values_different_ && differing_.empty());
+    return !uniform_check_.is_comparing() || are_values_different_;
   };
   return wait_until(is_over, [&] { return taking_part(0, uniform_check_.waits_for()); });
+}
+
+/// Neighbours of a rank whose values differ are to know of them, if they come by within a second.
+void Runner::tell_before_failing() {
+  program_.uniform_history->repeat();
+  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(1);
+  for (unsigned idle = 1; !program_.uniform_history->tell() && Clock::now() < deadline; ++idle) {
+    transport_->progress();
+    transport_->pause(idle);
+  }
+}
+
+/// Until those that are thousands of runs behind have come by.
+void Runner::wait_for_history() try {
+  UniformHistory& history = *program_.uniform_history;
+  is_tested_ = false;
+  const auto has_room = [&] {
+    note_difference(history.move_on());
+    return !history.is_full() || are_values_different_;
+  };
+  wait_until(has_room, [&] { return taking_part(0, history.waits_for()); });
+  if (!are_values_different_) return;
+  tell_before_failing();
+  std::rethrow_exception(failure_);
+} catch (...) {
+  is_broken_ = true;
+  throw;
+}
+
+/// Whether what is due of the history in this run has been told and compared, or a difference was found.
+[[gnu::hot]] bool Runner::end_history() {
+  UniformHistory& history = *program_.uniform_history;
+  const auto is_over = [&] {
+    note_difference(history.move_on());
+    return !history.is_waiting() || are_values_different_;
+  };
+  return wait_until(is_over, [&] { return taking_part(0, history.waits_for()); });
 }
 
 /// Who has not sent, or not taken part, as far as this rank knows.
@@ -134,12 +187,12 @@ std::vector<Runner::Wait> Runner::taking_part(int statement, const std::vector<i
 
 Runner::Wait Runner::coming(const IncomingMessage& m) {
   return {static_cast<int>(m.world_rank), statements_of(m),
-          fmt::format("{} bytes from rank {}", bytes_of_values(m), m.world_rank)};
+          fmt::format("{} bytes from rank {}", bytes_of_elements(m), m.world_rank)};
 }
 
 Runner::Wait Runner::taking(const OutgoingMessage& m) {
   return {static_cast<int>(m.world_rank), statements_of(m),
-          fmt::format("rank {} to take {} bytes", m.world_rank, bytes_of_values(m))};
+          fmt::format("rank {} to take {} bytes", m.world_rank, bytes_of_elements(m))};
 }
 
 }  // namespace kplan

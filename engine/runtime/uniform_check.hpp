@@ -1,7 +1,8 @@
 #pragma once
-// Uniform parameters that a program has set for the runs that follow: every rank compares its values with those of its
-// two neighbours in a ring, so that wherever two ranks differ, some two that are compared do. What neighbours send each
-// other in every run may carry a hash of the values, and only those whose hashes differ compare them.
+// Uniform parameters that a program has set for the runs that follow, where patterns vary: every rank compares its
+// values with those of its two neighbours in a ring, so that wherever two ranks differ, some two that are compared do.
+// Letters that neighbours send each other in every run may carry a hash of the values, and only those whose hashes
+// differ compare them. See uniform_history.hpp for patterns that are fixed.
 
 #include <exception>
 #include <memory>
@@ -9,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/analysis/bound_plan.hpp"
+#include "engine/runtime/uniform_values.hpp"
 #include "kplan/transport.hpp"
 
 namespace kplan {
@@ -19,8 +20,6 @@ namespace kplan {
 class UniformHash {
  public:
   UniformHash(const PlanModel& plan, const Statement& s);
-  /// Of parameters alone.
-  explicit UniformHash(const PlanModel& plan);
   /// Cost: that of reading the contents.
   std::uint64_t of(const BoundPlan& bound) const;
 
@@ -28,27 +27,23 @@ class UniformHash {
   std::vector<int> parameters_, buffers_;
 };
 
-/// With whom a rank compares: ascending, without itself.
-std::vector<int> ring_neighbours(int rank, int size);
-
 class UniformCheck {
  public:
-  /// Collective. Does nothing for plans without uniform varying parameters.
-  UniformCheck(const PlanModel& plan, transport::Transport& transport, transport::Clock::time_point deadline);
+  /// Collective. Does nothing for plans without uniform varying parameters or varying patterns.
+  UniformCheck(const PlanModel& plan, bool do_patterns_vary, transport::Transport& transport,
+               transport::Clock::time_point deadline);
 
   /// Notes that such a parameter was set: the next run compares. All ranks set them before the same run.
   void note_set() { is_new_ = true; }
   void forget_set() { is_new_ = false; }
-  /// Leaves a neighbour out whose messages carry a hash, as do this rank's to it. For both of them.
-  void leave_out(int neighbour) { std::erase(neighbours_, neighbour); }
 
   /// With whom the run that begins is to compare: ranks, ascending; none if there is nothing new, unless it `must`.
   std::span<const int> due(bool must) {
     const bool is_due = std::exchange(is_new_, false) || must;
     return is_due && exchange_ ? std::span<const int>(neighbours_) : std::span<const int>();
   }
-  /// Begins the comparison with some of the neighbours, who compare with this rank.
-  void begin(const BoundPlan& bound, std::span<const int> neighbours);
+  /// Begins the comparison with some of the neighbours, who compare with this rank, for a run.
+  void begin(const BoundPlan& bound, std::uint64_t run, std::span<const int> neighbours);
   /// Whether it is under way: not all neighbours' values have come.
   bool is_comparing() const { return is_comparing_; }
   /// What it has found so far: KP-A002 or null.
@@ -57,15 +52,14 @@ class UniformCheck {
 
  private:
   std::exception_ptr compared() const;
-  std::exception_ptr difference(const transport::ReceivedLetter& letter) const;
 
-  const PlanModel& plan_;
   int rank_;
+  UniformValues values_;
+  std::uint64_t run_ = 0;
   std::unique_ptr<transport::SparseExchange> exchange_;
-  std::vector<int> parameters_;  ///< that are compared
   std::vector<int> neighbours_;
   std::vector<int> asked_;  ///< those of the comparison under way
-  /// Their values, two words each, which the exchange keeps as long as they may be read.
+  /// What they are told, which the exchange keeps as long as it may be read.
   std::shared_ptr<std::vector<std::uint64_t>> mine_;
   std::vector<transport::OutgoingLetter> letters_;
   bool is_new_ = false, is_comparing_ = false;

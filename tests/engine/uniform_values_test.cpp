@@ -1,5 +1,9 @@
 // Uniform parameters that are set to different values on different ranks.
+#include <fmt/format.h>
+
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "tests/engine/on_ranks.hpp"
 #include "tests/engine/wrapped_transport.hpp"
@@ -12,34 +16,27 @@ using kplan::tests::on_ranks;
 
 namespace {
 
-/// Counts the exchanges that are begun.
+/// Counts the channels that are opened.
 class CountingTransport final : public tests::WrappedTransport {
  public:
   using WrappedTransport::WrappedTransport;
-  std::unique_ptr<transport::SparseExchange> open_exchange(transport::Clock::time_point deadline,
-                                                           transport::Use use) override {
-    return std::make_unique<CountingExchange>(WrappedTransport::open_exchange(deadline, use), begun);
+  std::vector<std::unique_ptr<transport::Channel>> open(std::span<const transport::ChannelSpec> specs,
+                                                        transport::Clock::time_point deadline) override {
+    opened += static_cast<int>(specs.size());
+    return WrappedTransport::open(specs, deadline);
   }
-  int begun = 0;
-
- private:
-  class CountingExchange final : public tests::WrappedExchange {
-   public:
-    CountingExchange(std::unique_ptr<SparseExchange> base, int& begun)
-        : WrappedExchange(std::move(base)), begun_(begun) {}
-    void begin(std::span<const transport::OutgoingLetter> letters) override {
-      ++begun_;
-      WrappedExchange::begin(letters);
-    }
-    void begin(std::span<const transport::OutgoingLetter> letters, std::span<const int> sources) override {
-      ++begun_;
-      WrappedExchange::begin(letters, sources);
-    }
-
-   private:
-    int& begun_;
-  };
+  int opened = 0;
 };
+
+/// Runs until one of them throws: what it says; nothing where `is_over` comes before.
+std::string error_of_runs(Executable& e, const auto& is_over) {
+  std::string out;
+  while (out.empty() && !is_over()) {
+    out = error_of([&] { e.run(); });
+    std::this_thread::yield();
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -53,7 +50,8 @@ TEST_CASE("uniform values that differ between ranks at a run are an error that n
     e.run();
     e.set("n", 3 + engine.rank());
     const std::string message = error_of([&] { e.run(); });
-    claim(message.find("uniform parameter `n` was set to 3 on rank 0 and to 4 on rank 1") != std::string::npos,
+    claim(message.find("uniform parameter `n` was set to 3 on rank 0 and to 4 on rank 1, for run 1;") !=
+              std::string::npos,
           message);
   });
 }
@@ -95,8 +93,12 @@ TEST_CASE("ranks compare uniform values whether or not their varying statements 
                 "to": {"type": "i64", "shape": [8], "scope": "private", "time": "varying"}},
     "statements": [{"name": "s", "communicate": ")" +
         statement + R"("}]})");
+    const bool is_varying =
+        statement.find("0:n") != std::string::npos || statement.find("range(n)") != std::string::npos;
     for (const int ranks : {2, 3, 5})
-      for (const std::size_t wrong_run : {0, 1, 2, 3, 6})
+      for (const std::size_t wrong_run : {0, 1, 2, 3, 6}) {
+        std::atomic<int> told{0};
+        const int told_at_last = std::min(ranks, 3);
         on_ranks(ranks, [&](Engine& engine) {
           Executable e = engine.compile(plan, {{"n", 2}});
           std::vector<std::int64_t> a(8), b(8, engine.rank()), to(8, (engine.rank() + 1) % engine.size());
@@ -110,12 +112,18 @@ TEST_CASE("ranks compare uniform values whether or not their varying statements 
             e.run();
           }
           e.set("n", engine.rank() == 1 ? 3 : 2);
-          const std::string message = error_of([&] { e.run(); });
-          // Rank 1 and its neighbours; others may find that these have ended.
+          // Rank 1 and its neighbours, in this run or in one that follows; others may find that these have ended.
+          const std::string message = error_of_runs(e, [&] { return told == told_at_last; });
           if (engine.rank() > 2) return;
-          claim(message.find("uniform parameter `n` was set to ") != std::string::npos, statement + ": " + message);
+          ++told;
+          // Who is not sent anything by rank 1 may be left alone before.
+          const bool is_left = !is_varying && engine.rank() == 0 && message.find("has ended") != std::string::npos;
+          claim(is_left || (message.find("uniform parameter `n` was set to ") != std::string::npos &&
+                            message.find(fmt::format("for run {}", wrong_run)) != std::string::npos),
+                statement + ": " + message);
           claim(error_of([&] { e.run(); }).find("KP-T011") != std::string::npos, "no run follows");
         });
+      }
   }
 }
 
@@ -134,57 +142,143 @@ TEST_CASE("a uniform parameter that only values use is compared where it is set"
         claim(a[0] == (run == 0 ? 1 : 0.5 * (run % 3 == 0 ? run - 1 : run)), "the factor is wrong");
       }
       e.set("factor", engine.rank() == 1 ? 7.0 : 8.0);
-      bool has_failed = false;
-      try {
-        e.run();
-      } catch (const PlanError& error) {
-        has_failed = std::string(error.what()).find("uniform parameter `factor` was set to ") != std::string::npos;
-      }
-      // Rank 1 and its neighbours compare with one that differs.
-      claim(has_failed == (engine.rank() <= 2), "who differs is told, and nobody else");
+      const auto is_told = [](const std::string& message) {
+        return message.find("uniform parameter `factor` was set to ") != std::string::npos;
+      };
+      // In this run those whose message was made with another value, later those that have sent one.
+      const std::string message = error_of([&] { e.run(); });
+      if (engine.rank() == 1 || engine.rank() == 2 % ranks) claim(is_told(message), "told in the run: " + message);
+      if (engine.rank() == 0 && !is_told(message)) claim(is_told(error_of_runs(e, [] { return false; })), "told later");
     });
 }
 
-TEST_CASE("neighbours whose messages carry a hash of their values both ways send each other no letters") {
-  const auto letters = [](int ranks, const std::string& statement) {
-    const Plan plan = Plan::parse(
-        R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying", "default": 0}},
+TEST_CASE("neighbours whose messages carry their values need no channels for them") {
+  const auto channels = [](int ranks, const std::string& time, const std::string& statement) {
+    const Plan plan = Plan::parse(R"({"kplan": 1, "name": "p",
+    "parameters": {"n": {"type": "i64", "default": 0, "time": ")" +
+                                  time + R"("}},
     "buffers": {"a": {"type": "i64", "shape": [8]}, "b": {"type": "i64", "shape": [8]}, "c": {"type": "f64", "shape": [5000]}},
     "statements": [{"communicate": ")" +
-        statement + R"("}]})");
-    std::vector<int> begun(static_cast<std::size_t>(ranks));
+                                  statement + R"("}]})");
+    std::vector<int> out(static_cast<std::size_t>(ranks));
     transport::run_local(ranks, [&](std::shared_ptr<transport::Transport> base) {
       const auto transport = std::make_shared<CountingTransport>(std::move(base));
       Engine engine(transport);
-      std::vector<std::int64_t> a(8), b(8, engine.rank());
-      std::vector<double> c(5000);
-      Executable e = engine.compile(plan);
-      e.bind("a", a);
-      e.bind("b", b);
-      e.bind("c", c);
-      const int before = transport->begun;
-      for (std::int64_t n = 1; n < 8; ++n) {
-        e.set("n", n);
-        e.run();
-      }
-      begun[static_cast<std::size_t>(engine.rank())] = transport->begun - before;
+      engine.compile(plan);
+      out[static_cast<std::size_t>(engine.rank())] = transport->opened;
     });
-    return begun;
+    return out;
+  };
+  const auto more = [&](int ranks, const std::string& statement) {
+    std::vector<int> out = channels(ranks, "varying", statement);
+    const std::vector<int> fixed = channels(ranks, "fixed", statement);
+    for (std::size_t k = 0; k < out.size(); ++k) out[k] -= fixed[k];
+    return out;
   };
   using Counts = std::vector<int>;
   const std::string both = "a[n]@(rank + 1) % size <<= n * b[0]@rank, b[n]@(rank + size - 1) % size <<= b[1]@rank",
                     around = "a[n]@(rank + 1) % size <<= b[n]@rank",
                     some = "a[n]@0 <<= b[n]@1, a[n]@1 <<= b[n]@0, a[n]@2 <<= n * b[n]@1",
                     longer = "c[:]@(rank + 1) % size <<= f64(n) * c[:]@rank";
-  CHECK(letters(2, both) == Counts{0, 0});
-  CHECK(letters(3, both) == Counts{0, 0, 0});
-  CHECK(letters(2, around) == Counts{0, 0});
-  CHECK(letters(3, around) == Counts{7, 7, 7});
-  CHECK(letters(3, some) == Counts{7, 7, 7});
-  CHECK(letters(2, longer) == Counts{7, 7});
+  CHECK(more(2, both) == Counts{0, 0});
+  CHECK(more(3, both) == Counts{0, 0, 0});
+  CHECK(more(2, around) == Counts{0, 0});
+  CHECK(more(3, around) == Counts{2, 2, 2});
+  CHECK(more(3, some) == Counts{2, 1, 3});
+  CHECK(more(2, longer) == Counts{2, 2});
 }
 
-TEST_CASE("messages that a hash would make long enough for pieces are compared by letters") {
+TEST_CASE("uniform values are compared in the run wherever its data comes from a neighbour that has others") {
+  // Short and long, in the first phase and in one that follows.
+  const std::string statements[] = {
+      "a[n]@(rank + 1) % size <<= b[n]@rank", "c[n, :]@(rank + 1) % size <<= c[n, :]@rank",
+      "a[n]@rank <<= b[n]@rank\"}, {\"communicate\": \"b[n]@(rank + 1) % size <<= a[n]@rank"};
+  for (const std::string& statement : statements) {
+    const Plan plan = Plan::parse(
+        R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying", "default": 0}},
+    "buffers": {"a": {"type": "i64", "shape": [8]}, "b": {"type": "i64", "shape": [8]},
+                "c": {"type": "i64", "shape": [8, 1000]}}, "statements": [{"communicate": ")" +
+        statement + R"("}]})");
+    for (const int ranks : {2, 5})
+      on_ranks(ranks, [&](Engine& engine) {
+        Executable e = engine.compile(plan);
+        std::vector<std::int64_t> a(8), b(8), c(8000);
+        e.bind("a", a);
+        e.bind("b", b);
+        e.bind("c", c);
+        for (int run = 0; run < 20; ++run) {
+          e.set("n", run % 8);
+          e.run();
+        }
+        e.set("n", engine.rank() == 1 ? 5 : 6);
+        const std::string message = error_of([&] { e.run(); });
+        if (engine.rank() == 1 || engine.rank() == 2 % ranks)
+          claim(message.find("and to 5 on rank 1, for run 20;") != std::string::npos ||
+                    message.find("was set to 5 on rank 1 and") != std::string::npos,
+                statement + ": " + message);
+      });
+  }
+}
+
+TEST_CASE("ranks of a pipeline wait for what they are sent, and for nobody else") {
+  // Those of even number hand on by one plan, the others by another: each waits for the rank before it and then sends.
+  const auto hand_on = [](int parity) {
+    return Plan::parse(
+        R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying", "default": 0}},
+    "buffers": {"a": {"type": "i64", "shape": [8, 2]}}, "statements": [{"communicate":
+      "a[n, 0]@rank + 1 <<= a[n, 1]@rank where rank % 2 == )" +
+        std::to_string(parity) + R"(, rank + 1 < size"}]})");
+  };
+  for (const int ranks : {2, 4, 5})
+    on_ranks(ranks, [&](Engine& engine) {
+      const int rank = engine.rank();
+      std::vector<std::int64_t> a(16, -1);
+      std::vector<Executable> plans;
+      for (const int parity : {0, 1}) plans.push_back(engine.compile(hand_on(parity)));
+      for (Executable& e : plans) e.bind("a", a);
+      Executable &receive = plans[(rank + 1) % 2], &send = plans[rank % 2];
+      for (std::int64_t run = 0; run < 500; ++run) {
+        const auto n = static_cast<std::size_t>(run % 8);
+        receive.set("n", run % 8);
+        receive.run();
+        a[2 * n + 1] = rank == 0 ? run : a[2 * n] + 1;
+        send.set("n", run % 8);
+        send.run();
+        claim(a[2 * n + 1] == run + rank, "it has been handed on");
+      }
+    });
+}
+
+TEST_CASE("a rank that nobody sends anything may be thousands of runs ahead, and still compares them all") {
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying", "default": 0}},
+    "buffers": {"a": {"type": "i64", "shape": [8]}}, "statements": [{"communicate": "a[n]@0 <<= a[n]@rank where false"}]})");
+  constexpr std::int64_t runs = 10000, early = 4000;
+  for (const std::int64_t wrong : {std::int64_t{10}, early + 200, runs - 1})
+    for (const bool is_set : {true, false}) {
+      std::atomic<std::int64_t> reached{0};
+      on_ranks(2, [&](Engine& engine) {
+        Executable e = engine.compile(plan);
+        std::vector<std::int64_t> a(8);
+        e.bind("a", a);
+        while (engine.rank() == 1 && reached < early) std::this_thread::yield();
+        std::string message;
+        for (std::int64_t run = 0; run < runs && message.empty(); ++run) {
+          const bool is_wrong = engine.rank() == 1 && run == wrong;
+          if (!is_wrong || is_set) e.set("n", is_wrong ? 7 : run % 7);
+          message = error_of([&] { e.run(); });
+          if (engine.rank() == 0) reached = run;
+        }
+        if (message.empty()) message = error_of_runs(e, [] { return false; });
+        if (engine.rank() == 0 && !is_set) return claim(!message.empty(), "what rank 1 has not set it does not tell");
+        const auto expected = fmt::format("was set to {} on rank 0 and to {} on rank 1, for run {};", wrong % 7,
+                                          is_set ? 7 : (wrong - 1) % 7, wrong);
+        claim(message.find(expected) != std::string::npos, expected + " expected: " + message);
+      });
+    }
+}
+
+TEST_CASE("messages that values would make long enough for pieces do not carry them") {
   const Plan plan = Plan::parse(R"({"kplan": 1, "name": "p",
     "parameters": {"f": {"type": "f32", "time": "varying", "default": 1}, "n": "i64"},
     "buffers": {"all": {"type": "f32", "shape": ["size", "n"]}, "mine": {"type": "f32", "shape": ["n"]}},

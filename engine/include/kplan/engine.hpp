@@ -176,8 +176,9 @@ class Executable {
   }
 
   /// Sets a varying parameter for the runs that follow. Local. Uniform ones must be set alike on all ranks, before the
-  /// same run, which compares them between neighbours: it throws PlanError KP-A002 where two differ, and no run can
-  /// follow (KP-T011). Throws PlanError on this rank: KP-B011 no such parameter; KP-B013 a value that its type cannot
+  /// same run, which throws PlanError KP-A002 on ranks that are sent what was made with other values than theirs, and
+  /// no run can follow (KP-T011). Ranks that are sent nothing are told in one of the runs that follow, at the latest
+  /// about when they are twenty runs further than those that they differ from. Throws PlanError on this rank: KP-B011 no such parameter; KP-B013 a value that its type cannot
   /// hold; KP-B023 during a run; KP-B026 it is fixed.
   void set(std::string_view parameter, const Value& value);
 
