@@ -64,6 +64,8 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
 }
 
 void Runner::fail(const char* code, const std::string& what, const char* hint) {
+  // Ranks whose values differ break off, and others of them may be waited for.
+  if (are_values_different_) std::rethrow_exception(failure_);
   throw TransportError(code, fmt::format("plan {}, {} in run {}{}", program_.schedule.plan, what, run_, hint));
 }
 
@@ -396,6 +398,9 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
   may_wait_ = may_wait;
   is_started_ = true;
   try {
+    if (history && !history->has_told_due()) [[unlikely]]
+      wait_until([&] { return history->tell() || history->has_told_due(); },
+                 [&] { return taking_part(0, history->waits_for()); });
     if (can_lend_to_fetch_) [[unlikely]]
       lends_to_fetch_ = may_wait && fetch_trial_.begin(run_, Clock::now());
     const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);

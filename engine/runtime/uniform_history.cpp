@@ -131,8 +131,9 @@ void UniformHistory::add() {
   return end.direction == Direction::send ? end.entry < end_ : end.seen < *entry(end_ - 1);
 }
 
-[[gnu::hot]] bool UniformHistory::is_waiting() const {
-  return std::ranges::any_of(ends_, [this](const End& end) { return end.is_due && is_behind(end); });
+[[gnu::hot]] bool UniformHistory::is_any_due_behind(Direction direction) const {
+  return std::ranges::any_of(
+      ends_, [&](const End& end) { return end.is_due && end.direction == direction && is_behind(end); });
 }
 
 std::vector<int> UniformHistory::waits_for() const {

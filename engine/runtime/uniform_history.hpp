@@ -61,13 +61,15 @@ class UniformHistory {
 
   /// Tells what there is room for; whether that is everything.
   bool tell();
+  /// Whether everything has been told that is due.
+  bool has_told_due() const { return !has_due_ || !is_any_due_behind(transport::Direction::send); }
   /// Whether something is due in this run, or it is one of those in which the rest is looked after.
   bool is_time() const { return !ends_.empty() && (has_due_ || time_ % runs_a_look == 0); }
   /// Tells, and compares what has come: KP-A002 or null.
   std::exception_ptr move_on();
-  /// Whether a run cannot end yet.
-  bool is_waiting() const;
-  /// Whom this rank waits for then, or where it is full.
+  /// Whether a run cannot end before others have told this rank something.
+  bool is_waiting() const { return has_due_ && is_any_due_behind(transport::Direction::receive); }
+  /// Whom this rank waits for then, or to tell them something.
   std::vector<int> waits_for() const;
 
  private:
@@ -82,6 +84,7 @@ class UniformHistory {
   void tell(End& to) const;
   std::exception_ptr compare_with(End& from) const;
   bool is_behind(const End& end) const;
+  bool is_any_due_behind(transport::Direction direction) const;
   std::size_t first_needed() const;
   void forget();
 
