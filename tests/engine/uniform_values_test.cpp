@@ -28,6 +28,41 @@ class CountingTransport final : public tests::WrappedTransport {
   int opened = 0;
 };
 
+/// What short messages with four slots bring, as those of uniform values do, is seen late.
+class LateTransport final : public tests::WrappedTransport {
+ public:
+  using WrappedTransport::WrappedTransport;
+  std::vector<std::unique_ptr<transport::Channel>> open(std::span<const transport::ChannelSpec> specs,
+                                                        transport::Clock::time_point deadline) override {
+    auto out = WrappedTransport::open(specs, deadline);
+    for (std::size_t k = 0; k < specs.size(); ++k)
+      if (specs[k].slots == 4 && specs[k].capacity_bytes < 1000) {
+        out[k] = std::make_unique<LateChannel>(std::move(out[k]));
+        ++late;
+      }
+    return out;
+  }
+  int late = 0;  ///< channels
+
+ private:
+  class LateChannel final : public transport::Channel {
+   public:
+    explicit LateChannel(std::unique_ptr<Channel> base) : base_(std::move(base)) {}
+    std::byte* send_slot(std::uint64_t seq) override { return base_->send_slot(seq); }
+    void put(std::uint64_t seq, std::size_t bytes) override { base_->put(seq, bytes); }
+    void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) override {
+      base_->put_in_place(seq, region, bytes);
+    }
+    bool is_sent(std::uint64_t seq) override { return base_->is_sent(seq); }
+    const std::byte* arrived(std::uint64_t seq) override { return ++looks_ % 50 == 0 ? base_->arrived(seq) : nullptr; }
+    void release(std::uint64_t seq) override { base_->release(seq); }
+
+   private:
+    std::unique_ptr<Channel> base_;
+    int looks_ = 0;
+  };
+};
+
 /// Runs until one of them throws: what it says; nothing where `is_over` comes before.
 std::string error_of_runs(Executable& e, const auto& is_over) {
   std::string out;
@@ -221,6 +256,28 @@ TEST_CASE("uniform values are compared in the run wherever its data comes from a
                 statement + ": " + message);
       });
   }
+}
+
+TEST_CASE("values beside long messages are waited for in the run") {
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "parameters": {"n": {"type": "i64", "time": "varying", "default": 0}},
+    "buffers": {"c": {"type": "i64", "shape": [8, 1000]}},
+    "statements": [{"communicate": "c[n, :]@(rank + 1) % size <<= c[n, :]@rank"}]})");
+  transport::run_local(3, [&](std::shared_ptr<transport::Transport> base) {
+    const auto transport = std::make_shared<LateTransport>(std::move(base));
+    Engine engine(transport);
+    Executable e = engine.compile(plan);
+    claim(transport->late == 4, "channels to and from both neighbours");
+    std::vector<std::int64_t> c(8000);
+    e.bind("c", c);
+    for (int run = 0; run < 20; ++run) {
+      e.set("n", run % 8);
+      e.run();
+    }
+    e.set("n", engine.rank() == 1 ? 5 : 6);
+    const std::string message = error_of([&] { e.run(); });
+    if (engine.rank() > 0) claim(message.find("for run 20;") != std::string::npos, "in the run: " + message);
+  });
 }
 
 TEST_CASE("ranks of a pipeline wait for what they are sent, and for nobody else") {
