@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "engine/analysis/knowledge.hpp"
-#include "engine/runtime/uniform_history.hpp"
 #include "engine/schedule/schedule.hpp"
 #include "plans/hash.hpp"
 

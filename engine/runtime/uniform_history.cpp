@@ -7,14 +7,6 @@ namespace kplan {
 
 using transport::Direction;
 
-std::vector<int> ring_neighbours(int rank, int size) {
-  if (size == 1) return {};
-  std::vector<int> out{(rank + 1) % size, (rank + size - 1) % size};
-  std::ranges::sort(out);
-  out.erase(std::ranges::unique(out).begin(), out.end());
-  return out;
-}
-
 UniformHistory::UniformHistory(const BoundPlan& bound, std::vector<End> ends)
     : rank_(static_cast<int>(bound.state.rank)),
       values_(*bound.model),

@@ -15,21 +15,18 @@
 
 namespace kplan {
 
-/// With whom a rank compares: ascending, without itself.
-std::vector<int> ring_neighbours(int rank, int size);
-
 class UniformHistory {
  public:
   static constexpr int slots = 4;
 
-  /// One end of a channel between neighbours.
+  /// One end of a channel between two ranks that compare: neighbours, or those that send each other anything.
   struct End {
     int rank = 0;
     transport::Direction direction = transport::Direction::send;
     bool is_due = false;  ///< in the run for which values are set: its data goes the same way
     std::unique_ptr<transport::Channel> channel = nullptr;
     std::uint64_t next = 0;  ///< message
-    /// The entry that is to be told next; or the one that was current in the run that the neighbour has told of last.
+    /// The entry that is to be told next; or the one that was current in the run that the other has told of last.
     std::size_t entry = 0;
     std::uint64_t seen = 0;  ///< time of what it has told last
     std::size_t taken = 0;   ///< entries of the message that has come

@@ -33,6 +33,14 @@ bool is_no_number(const ScalarValue& value) {
 
 }  // namespace
 
+std::vector<int> ring_neighbours(int rank, int size) {
+  if (size == 1) return {};
+  std::vector<int> out{(rank + 1) % size, (rank + size - 1) % size};
+  std::ranges::sort(out);
+  out.erase(std::ranges::unique(out).begin(), out.end());
+  return out;
+}
+
 UniformValues::UniformValues(const PlanModel& plan) : plan_(plan) {
   std::size_t size = 0;
   for (const int number : uniform_varying_parameters(plan)) {

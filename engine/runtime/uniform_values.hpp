@@ -10,6 +10,10 @@
 
 namespace kplan {
 
+/// With whom a rank compares in any case, so that wherever two ranks differ some two do that compare: ascending,
+/// without itself.
+std::vector<int> ring_neighbours(int rank, int size);
+
 /// What a rank has in some run: one word a parameter or two, as its type needs. Equal values are the same words.
 struct UniformWords {
   int rank = 0;
