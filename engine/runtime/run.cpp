@@ -30,7 +30,7 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   for (std::size_t b = 0; b < memory_.size(); ++b)
     if (program_.bound.model->buffers[b].is_varying) varying_buffers_.push_back(b);
   std::size_t messages = 0, longest = 0;
-  bool are_blocks_long = true;
+  bool are_blocks_long = true, is_sent_any = false;
   const auto note_placement = [&](const Placement* placement) {
     if (!placement) return;
     can_place_ = true;
@@ -38,7 +38,10 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   };
   for (const StatementProgram& s : program_.statements) {
     messages += s.outgoing.size();
-    for (const IncomingMessage& m : s.incoming) note_placement(m.placement.get());
+    for (const IncomingMessage& m : s.incoming) {
+      note_placement(m.placement.get());
+      is_sent_any = is_sent_any || !m.is_local;
+    }
     for (const OutgoingMessage& m : s.outgoing) {
       note_placement(m.placement.get());
       if (m.may_be_far && !m.cursor) longest = std::max(longest, m.bytes);
@@ -47,6 +50,7 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   }
   if (can_place_ && are_blocks_long)
     place_trial_ = RunTrial(/*first=*/RunTrial::runs, /*worth_it=*/1, /*is_likely=*/true);
+  times_first_ = is_sent_any && (can_place_ || can_lend_to_fetch_);
   made_.resize(longest);
   under_way_.reserve(messages);
   lent_.reserve(messages);
@@ -243,7 +247,7 @@ void Runner::take_ahead(StatementProgram& s, IncomingMessage& m) {
   const std::span<const std::byte> come = m.channel->arrived_first(m.next);
   if (come.size() <= m.taken) return;
   apply_in_parts(s, m, come);
-  has_moved_ = true;
+  note_taken();
 }
 
 /// Applies what has come; whether everything has.
@@ -264,7 +268,7 @@ bool Runner::take_piece(IncomingMessage& m) {
   const IncomingPieces::Came came = m.pieces->advance(m.calls, memory_, faulty);
   if (faulty) note_zero_divisor(*faulty, false);
   if (came == IncomingPieces::Came::nothing) return false;
-  has_moved_ = true;
+  note_taken();
   m.is_done = came == IncomingPieces::Came::last_piece;
   return true;
 }
@@ -308,6 +312,7 @@ bool Runner::take_piece(IncomingMessage& m) {
     apply(m, message);
     if (m.values_bytes > 0) compare_values(m, message);
   }
+  note_taken();
   m.channel->release(m.next++);
   return true;
 }
@@ -403,6 +408,7 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
                  [&] { return taking_part(0, history->waits_for()); });
     if (can_lend_to_fetch_) [[unlikely]]
       lends_to_fetch_ = may_wait && fetch_trial_.begin(run_, Clock::now());
+    awaits_first_ = times_first_;
     const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
     if (letters_carry_hash_) compared_ = compared;
     else if (!compared.empty()) uniform_check_.begin(program_.bound, run_, compared);

@@ -121,6 +121,11 @@ class Runner final : private FaultNotes {
     if (!lent_.empty()) [[unlikely]]
       collect_loans();
   }
+  /// A message, or some of it, has been taken.
+  void note_taken() {
+    has_moved_ = true;
+    awaits_first_ = false;
+  }
   void push_pieces();
   const ReadyCall* send_rest(OutgoingMessage& m);
   void collect_loans();
@@ -181,7 +186,7 @@ class Runner final : private FaultNotes {
   std::vector<OutgoingMessage*> under_way_;  ///< messages that are being sent in pieces
   std::vector<OutgoingMessage*> lent_;       ///< messages that their receivers have not read yet
   bool may_wait_ = false;                    ///< for receivers, before the messages of this phase are sent
-  bool has_moved_ = false;                   ///< a piece, since it was last looked at
+  bool has_moved_ = false;                   ///< something, since it was last looked at
   bool can_lend_to_fetch_ = false;           ///< some messages
   bool lends_to_fetch_ = false;              ///< those, in this run
   /// Whether long messages in one region are fetched by their receivers, which spares a copy, or go through slots,
@@ -192,6 +197,16 @@ class Runner final : private FaultNotes {
   bool are_places_told_ = false;  ///< to their channels, since buffers were bound
   /// Whether the transport takes messages from where they lie, or they are packed. Likely where all have long blocks.
   RunTrial place_trial_{/*first=*/RunTrial::runs, /*worth_it=*/1, /*is_likely=*/false};
+  bool times_first_ = false;   ///< trials are to know when the first that it is sent has come
+  bool awaits_first_ = false;  ///< that, still
+  void leave_trials(transport::Clock::time_point now) {
+    fetch_trial_.leave(now);
+    place_trial_.leave(now);
+  }
+  void come_back_to_trials(transport::Clock::time_point now) {
+    fetch_trial_.come_back(now);
+    place_trial_.come_back(now);
+  }
   std::vector<std::byte> fetched_;  ///< a part of a message
   std::vector<std::byte> made_;     ///< a whole message, before it is copied to a slot that is far
   std::uint64_t run_ = 0;

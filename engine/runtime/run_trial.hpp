@@ -1,7 +1,7 @@
 #pragma once
 // Which of two ways a plan's runs had better go, where that hangs on the processor, the caches, the system and the
 // network, and on what else there is to do. So some runs go each way, all ranks in the same runs, and the way in which
-// this rank's runs are shorter is kept in between.
+// this rank's runs are shorter is kept in between. What a rank waits until others come to the run counts for neither.
 
 #include <algorithm>
 #include <array>
@@ -27,9 +27,9 @@ class RunTrial {
 
   /// That run begins; whether it goes the first way.
   bool begin(std::uint64_t run, Time now) {
-    const std::uint64_t usual = run < seldom_period || is_outdated_ ? often_period : seldom_period;
-    const std::uint64_t period = is_far_slower_ ? far_slower_periods * usual : usual;
+    const std::uint64_t period = period_at(run);
     const std::uint64_t place = (run + period - first_) % period;
+    has_begun_ = true;
     is_timed_ = false;
     spent_ = {};
     begin_ = now;
@@ -47,8 +47,9 @@ class RunTrial {
   void leave(Time now) { spent_ += now - begin_; }
   /// It has come back.
   void come_back(Time now) { begin_ = now; }
-  /// The run has ended.
+  /// The run has ended; nothing where it has not begun.
   void end(Time now) {
+    if (!std::exchange(has_begun_, false)) return;
     const transport::Clock::duration took = spent_ + (now - begin_);
     if (!is_in_trial_) return note_usual(took);
     if (!std::exchange(is_timed_, false)) return;
@@ -64,8 +65,8 @@ class RunTrial {
   }
 
  private:
-  /// At first more often: slots are new, and which way is faster may change.
-  static constexpr std::uint64_t often_period = 128, seldom_period = 1024;
+  /// At first more often: memory and slots are new in the first trial, and which way is faster may change.
+  static constexpr std::uint64_t first_period = 32, often_period = 128, seldom_period = 1024;
   /// A first way that took more than twice as long is tried once in so many periods.
   static constexpr std::uint64_t far_slower_periods = 4;
   static constexpr std::uint64_t length = runs / 2;
@@ -84,6 +85,13 @@ class RunTrial {
     is_outdated_ = true;
     is_far_slower_ = false;
     last_ = {infinity, infinity};
+  }
+
+  /// How many runs lie between the trial before that run and the next one.
+  std::uint64_t period_at(std::uint64_t run) const {
+    if (run < 2 * first_period) return first_period;
+    const std::uint64_t usual = run < seldom_period || is_outdated_ ? often_period : seldom_period;
+    return is_far_slower_ ? far_slower_periods * usual : usual;
   }
 
   static constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -105,7 +113,7 @@ class RunTrial {
   std::uint64_t trial_ = 0;  ///< its first run
   transport::Clock::duration spent_{};
   Time begin_;
-  bool is_in_trial_ = false, is_timed_ = false, goes_first_way_, is_far_slower_ = false;
+  bool has_begun_ = false, is_in_trial_ = false, is_timed_ = false, goes_first_way_, is_far_slower_ = false;
   bool is_outdated_ = false;  ///< the last trial
   int slow_runs_ = 0;         ///< in turn, since
 };
