@@ -64,24 +64,37 @@ class Text {
  public:
   std::string write(const RowSpec& spec) {
     out_ = (spec.name.empty() ? "rows" : spec.name) + ":\n";
-    for (const RowStep& step : spec.steps) add(step, "continue");
-    for (std::size_t p = 0; p < spec.parts.size(); ++p) {
-      const std::string end = "end" + std::to_string(p);
-      for (const RowStep& step : spec.parts[p].steps) add(step, "goto " + end);
-      std::string row;
-      for (const RowOperand& column : spec.parts[p].columns) row += (row.empty() ? "" : ", ") + text_of(column);
-      line("rows" + std::to_string(p) + "[n" + std::to_string(p) + "++] = {" + row + "};");
-      if (std::ranges::any_of(spec.parts[p].steps,
-                              [](const RowStep& step) { return step.opcode == RowOpcode::filter; }))
-        line(end + ":");
+    const std::size_t innermost = spec.innermost_loop();
+    for (std::size_t n = 0; n < spec.steps.size(); ++n) {
+      if (n == innermost && has_outside(spec)) {
+        line("if (" + text_of(spec.steps[n].a) + " < " + text_of(spec.steps[n].b) + ")");
+        ++depth_;
+        add_parts(spec, /*are_outside=*/true);
+      }
+      add(spec.steps[n], n, "continue");
     }
+    add_parts(spec, /*are_outside=*/false);
     return out_;
   }
 
  private:
+  static bool has_outside(const RowSpec& spec) { return std::ranges::any_of(spec.parts, &RowPart::is_outside); }
+  void add_parts(const RowSpec& spec, bool are_outside) {
+    for (std::size_t p = 0; p < spec.parts.size(); ++p) {
+      const RowPart& part = spec.parts[p];
+      if (part.is_outside != are_outside) continue;
+      const std::string end = "end" + std::to_string(p);
+      for (std::size_t n = 0; n < part.steps.size(); ++n) add(part.steps[n], spec.first_value_of(p) + n, "goto " + end);
+      std::string row;
+      for (const RowOperand& column : part.columns) row += (row.empty() ? "" : ", ") + text_of(column);
+      line("rows" + std::to_string(p) + "[n" + std::to_string(p) + "++] = {" + row + "};");
+      if (std::ranges::any_of(part.steps, [](const RowStep& step) { return step.opcode == RowOpcode::filter; }))
+        line(end + ":");
+    }
+  }
   void line(const std::string& text) { out_ += std::string(2 * depth_, ' ') + text + "\n"; }
-  void add(const RowStep& step, const std::string& otherwise) {
-    const std::string a = text_of(step.a), b = text_of(step.b), value = "v" + std::to_string(values_++);
+  void add(const RowStep& step, std::size_t number, const std::string& otherwise) {
+    const std::string a = text_of(step.a), b = text_of(step.b), value = "v" + std::to_string(number);
     if (step.opcode == RowOpcode::range) {
       line("for (" + value + " = " + a + "; " + value + " < " + b + "; " + value + " += " + text_of(step.c) + ")");
       ++depth_;
@@ -95,16 +108,20 @@ class Text {
   }
 
   std::string out_;
-  std::size_t depth_ = 1, values_ = 0;
+  std::size_t depth_ = 1;
 };
 
 class Check {
  public:
   explicit Check(const RowSpec& spec) : spec_(spec) {
     add(spec.steps, "");
-    const std::size_t own = known_.size();
+    const std::vector<bool> inside = known_;
+    const std::size_t innermost = spec.innermost_loop();
     for (const RowPart& part : spec.parts) {
-      std::fill(known_.begin() + static_cast<std::ptrdiff_t>(own), known_.end(), false);
+      require(!part.is_outside || innermost < spec.steps.size(), "a part outside of no loop");
+      known_.assign(known_.size(), false);
+      const auto readable = static_cast<std::ptrdiff_t>(part.is_outside ? innermost : inside.size());
+      std::copy_n(inside.begin(), readable, known_.begin());
       add(part.steps, "part ");
       for (const RowOperand& column : part.columns) require(is_readable(column), "a column that nothing gives");
     }
@@ -161,6 +178,7 @@ std::string RowSpec::key() const {
   key.unsigned_number(parts.size());
   for (const RowPart& part : parts) {
     write(key, part.steps);
+    key.unsigned_number(part.is_outside ? 1 : 0);
     key.unsigned_number(part.columns.size());
     for (const RowOperand& column : part.columns) write(key, column);
   }

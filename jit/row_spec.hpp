@@ -8,6 +8,8 @@
 //       value = ...                            its steps; `filter` may leave out the row
 //       columns[..][rows++] = values
 //
+// A part that `is_outside` has its row before the innermost loop instead, where that has any turns.
+//
 // All values are 64-bit integers; booleans are 0 and 1. Whatever is not plain (an overflow, a divisor that is not
 // positive, a value outside its bounds) makes the whole call leave, and someone else must find out what it means.
 // Specs are plain data: comparable, hashable through `key()`, printable through `to_text()`.
@@ -51,10 +53,11 @@ struct RowStep {
   bool operator==(const RowStep&) const = default;
 };
 
-/// One row for each turn of the innermost loop.
+/// One row for each turn of the innermost loop, or for all of them.
 struct RowPart {
   std::vector<RowStep> steps;       ///< no ranges
   std::vector<RowOperand> columns;  ///< what the row holds
+  bool is_outside = false;          ///< of the innermost loop: reads what is before that
   bool operator==(const RowPart&) const = default;
 };
 
@@ -67,6 +70,18 @@ struct RowSpec {
 
   bool operator==(const RowSpec& other) const { return steps == other.steps && parts == other.parts; }
   std::size_t column_count() const;  ///< of all parts
+  /// The number of its step; that of all steps where there is no loop.
+  std::size_t innermost_loop() const {
+    for (std::size_t n = steps.size(); n > 0; --n)
+      if (steps[n - 1].opcode == RowOpcode::range) return n - 1;
+    return steps.size();
+  }
+  /// The number of a part's first value.
+  std::size_t first_value_of(std::size_t part) const {
+    std::size_t out = steps.size();
+    for (std::size_t p = 0; p < part; ++p) out += parts[p].steps.size();
+    return out;
+  }
   /// Whether it has more than 1,024 steps: then it never gets machine code, as long kernels do not.
   bool is_too_long() const;
 

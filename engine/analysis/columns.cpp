@@ -3,13 +3,6 @@
 #include <algorithm>
 
 namespace kplan {
-namespace {
-
-bool is_constant(const ExprPtr& e, std::int64_t value) {
-  return !e || (e->kind == ExprKind::constant && e->value.as_integer() == value);
-}
-
-}  // namespace
 
 std::int64_t word_of(const ScalarValue& v, int word) {
   if (is_integer(v.type) || v.type == Scalar::boolean) return v.as_integer();
@@ -68,19 +61,23 @@ void ColumnEvaluator::run_one_by_one(const ColumnProgram& program, const Block& 
   }
 }
 
+bool is_by_ones(const ExprPtr& step) {
+  return !step || (step->kind == ExprKind::constant && step->value.as_integer() == 1);
+}
+
 bool names_runs(const PlanModel& plan, const Expr& e) {
   if (!plan.is_slice(e)) return true;
   if (!plan.buffers[static_cast<std::size_t>(e.id)].strides.empty()) return false;
   const auto slice = std::ranges::find_if(e.subscripts, &Subscript::is_slice);
-  return e.subscripts.empty() || (slice + 1 == e.subscripts.end() && is_constant(slice->step, 1));
+  return e.subscripts.empty() || (slice + 1 == e.subscripts.end() && is_by_ones(slice->step));
 }
 
 bool names_strided_runs(const PlanModel& plan, const Expr& e) {
   if (names_runs(plan, e)) return true;
-  const auto is_by_ones = [](const Subscript& sub) { return sub.is_slice && is_constant(sub.step, 1); };
+  const auto is_slice_by_ones = [](const Subscript& sub) { return sub.is_slice && is_by_ones(sub.step); };
   return plan.buffers[static_cast<std::size_t>(e.id)].strides.empty() &&
          std::ranges::count_if(e.subscripts, &Subscript::is_slice) == 1 &&
-         std::ranges::any_of(e.subscripts, is_by_ones);
+         std::ranges::any_of(e.subscripts, is_slice_by_ones);
 }
 
 }  // namespace kplan

@@ -47,6 +47,8 @@ class ColumnEvaluator {
   std::int64_t one_by_one_ = 0;
 };
 
+/// Whether the step of a slice or range is 1, or left out.
+bool is_by_ones(const ExprPtr& step);
 /// Whether all elements that the reference names follow each other, in every environment and on every rank, as its form
 /// shows: one element, a slice by ones of the last dimension, or a whole buffer.
 bool names_runs(const PlanModel& plan, const Expr& e);

@@ -58,7 +58,7 @@ bool hangs_on_contents(const Statement& s) {
                              [&](const Clause& c) { return c.kind == ClauseKind::filter && hangs(c.expression); });
 }
 
-bool do_slices_hang_on_contents(const Statement& s) {
+bool do_slices_hang_on_contents(const Statement& s, int turns) {
   const ContentUses contents(s);
   const auto hangs = [&](const ExprPtr& e) { return e && contents.hangs(e); };
   const auto has_one = [&](const ExprPtr& side) {
@@ -68,10 +68,15 @@ bool do_slices_hang_on_contents(const Statement& s) {
              });
     });
   };
-  return std::ranges::any_of(s.reductions, [&](const Reduction& r) { return has_one(r.place) || has_one(r.value); });
+  const auto is_one = [&](const Clause& c) {
+    return c.kind == ClauseKind::generator && c.variable == turns &&
+           (hangs(with_bindings(c.set.first, s)) || hangs(with_bindings(c.set.last, s)));
+  };
+  return std::ranges::any_of(s.reductions, [&](const Reduction& r) { return has_one(r.place) || has_one(r.value); }) ||
+         std::ranges::any_of(s.clauses, is_one);
 }
 
-bool do_contents_choose_elements(const Statement& s) {
+bool do_contents_choose_elements(const Statement& s, int turns) {
   const ContentUses contents(s);
   std::set<int> choosing;
   const auto note = [&](const ExprPtr& side) {
@@ -83,7 +88,8 @@ bool do_contents_choose_elements(const Statement& s) {
   };
   for (const Reduction& r : s.reductions) note(r.place), note(r.value);
   return !choosing.empty() && std::ranges::all_of(s.clauses, [&](const Clause& c) {
-    return c.kind != ClauseKind::generator || c.set.kind == Set::Kind::ranks || choosing.contains(c.variable);
+    return c.kind != ClauseKind::generator || c.set.kind == Set::Kind::ranks || c.variable == turns ||
+           choosing.contains(c.variable);
   });
 }
 

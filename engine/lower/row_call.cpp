@@ -14,6 +14,7 @@ namespace {
 
 using jit::RowOpcode;
 using jit::RowOperand;
+using jit::RowPart;
 using jit::RowStep;
 using Form = ColumnProgram::Form;
 
@@ -25,7 +26,8 @@ class RowLowering {
     call_.most_turns = largest_step_count / (std::ssize(s.clauses) + 1);
   }
 
-  bool add_clauses() {
+  bool add_clauses(const std::optional<RowLoop>& loop) {
+    loop_ = loop;
     return std::ranges::all_of(s_.clauses, [&](const Clause& c) {
       if (c.kind == ClauseKind::generator) return add_generator(c);
       const auto value = add(*c.expression, Form::integers);
@@ -40,28 +42,26 @@ class RowLowering {
   bool add_part(const Reduction& r, const RowWish& wish) {
     steps_ = &call_.spec.parts.emplace_back().steps;
     const Expr &decider = s_.is_pull ? *r.receiver : *r.sender, &other = s_.is_pull ? *r.sender : *r.receiver;
-    if (decider.kind != ExprKind::rank) {
-      const auto who = add(decider, Form::integers);
-      if (!who) return false;
-      require_inside(who->first, scalar({RowScalar::Kind::size}));
-      add(RowStep{.opcode = RowOpcode::filter,
-                  .a = applied(Operation::eq, who->first, scalar({RowScalar::Kind::rank}))});
-    }
+    if (!add_decider(decider)) return false;
     const auto peer = add(other, Form::integers);
     if (!peer) return false;
     require_inside(peer->first, scalar({RowScalar::Kind::size}));
+    const bool is_listed = loop_ && loop_->is_listed;
     std::vector<RowOperand> columns{peer->first};
-    RowOperand count = RowOperand::literal(1);
+    RowOperand count = loop_ ? applied(Operation::sub, loop_end_, loop_first_) : RowOperand::literal(1);
     for (const RowEnd& wanted : wish.ends) {
-      const auto end = add_end(wanted);
+      if (is_listed) break;
+      const auto end = loop_ ? add_end_of_loop(wanted, loop_first_, count) : add_end(wanted);
       if (!end) return false;
       columns.push_back(end->first);
-      count = end->second;
+      if (!loop_) count = end->second;
     }
-    for (const int v : wish.told) columns.push_back(variables_[static_cast<std::size_t>(v)]);
+    for (const int v : wish.told)
+      columns.push_back(loop_ && v == loop_->variable ? loop_first_ : variables_[static_cast<std::size_t>(v)]);
     if (wish.has_counts) columns.push_back(count);
     call_.spec.parts.back().columns = std::move(columns);
-    return true;
+    call_.spec.parts.back().is_outside = is_listed;
+    return !is_listed || add_turns(decider, wish);
   }
 
   bool add_told(const RowWish& wish) {
@@ -79,8 +79,10 @@ class RowLowering {
     for (std::size_t w = 0; w < wish.told.size(); ++w) variables_[static_cast<std::size_t>(wish.told[w])] = word(w);
     const RowOperand count = wish.has_counts ? word(wish.told.size()) : RowOperand::literal(1);
     steps_ = &call_.spec.parts.emplace_back().steps;
+    loop_ = wish.loop;
     const RowEnd& wanted = wish.ends.front();
-    const auto end = add_end(wanted);
+    const auto end =
+        loop_ ? add_end_of_loop(wanted, variables_[static_cast<std::size_t>(loop_->variable)], count) : add_end(wanted);
     if (!end) return false;
     if (end->second != count) require_inside(RowOperand::literal(0), applied(Operation::eq, end->second, count));
     call_.spec.parts.back().columns = {end->first};
@@ -138,6 +140,13 @@ class RowLowering {
         const auto by = c.set.step ? add(*c.set.step, Form::integers) : Values{one, one};
         if (!first || !last || !by) return false;
         const RowOperand end = c.set.is_half_open ? last->first : applied(Operation::add, last->first, one);
+        if (loop_ && loop_->variable == c.variable) {
+          loop_first_ = first->first, loop_end_ = end;
+          if (!loop_->is_listed) {
+            add(RowStep{.opcode = RowOpcode::filter, .a = applied(Operation::lt, loop_first_, loop_end_)});
+            return true;
+          }
+        }
         variable = loop(first->first, end, by->first);
         return true;
       }
@@ -168,6 +177,40 @@ class RowLowering {
     if (end.program->form() != Form::runs) out->second = RowOperand::literal(1);
     out->first = offset(RowOperand::literal(end.offset), out->first, RowOperand::literal(end.unit));
     return out;
+  }
+
+  /// What leaves out all but those in which this rank decides.
+  bool add_decider(const Expr& decider) {
+    if (decider.kind == ExprKind::rank) return true;
+    const auto who = add(decider, Form::integers);
+    if (!who) return false;
+    require_inside(who->first, scalar({RowScalar::Kind::size}));
+    add(RowStep{.opcode = RowOpcode::filter, .a = applied(Operation::eq, who->first, scalar({RowScalar::Kind::rank}))});
+    return true;
+  }
+
+  /// The same in the loop's first turn of `count`, which is more than 0; checked in the last one, too.
+  std::optional<Values> add_end_of_loop(const RowEnd& end, RowOperand first, RowOperand count) {
+    RowOperand& turn = variables_[static_cast<std::size_t>(loop_->variable)];
+    require_inside(RowOperand::literal(0), count);
+    turn = applied(Operation::add, first, applied(Operation::sub, count, RowOperand::literal(1)));
+    if (!add(*end.program)) return std::nullopt;
+    turn = first;
+    auto out = add_end(end);
+    if (out) out->second = count;
+    return out;
+  }
+  /// A part with the ends in each turn.
+  bool add_turns(const Expr& decider, const RowWish& wish) {
+    RowPart& part = call_.spec.parts.emplace_back();
+    steps_ = &part.steps;
+    if (!add_decider(decider)) return false;
+    for (const RowEnd& wanted : wish.ends) {
+      const auto end = add_end(wanted);
+      if (!end) return false;
+      part.columns.push_back(end->first);
+    }
+    return true;
   }
 
   std::optional<Values> add(const Expr& e, Form form) { return add(ColumnProgram(e, form, bound_.state)); }
@@ -240,6 +283,8 @@ class RowLowering {
   std::vector<RowStep>* steps_ = &call_.spec.steps;
   std::int64_t values_ = 0;
   std::vector<RowOperand> variables_, slots_;
+  std::optional<RowLoop> loop_;
+  RowOperand loop_first_, loop_end_;
 };
 
 }  // namespace
@@ -274,7 +319,7 @@ std::string RowCall::arguments_text(const PlanModel& plan) const {
 
 std::optional<RowCall> lower_decided_rows(const BoundPlan& bound, const Statement& s, std::span<const RowWish> wishes) {
   RowLowering lowering(bound, s, "rows");
-  if (!lowering.add_clauses()) return std::nullopt;
+  if (!lowering.add_clauses(wishes.front().loop)) return std::nullopt;
   for (const RowWish& wish : wishes)
     if (!lowering.add_part(s.reductions[wish.reduction], wish)) return std::nullopt;
   return lowering.take();

@@ -27,9 +27,9 @@ bool is_plain(const PlanModel& plan, const Statement& s) {
   return true;
 }
 
-/// Whether there are at most as many environments as ranks.
-bool has_few_environments(const Statement& s) {
-  const auto is_generator = [](const Clause& c) { return c.kind == ClauseKind::generator; };
+/// Whether there are at most as many environments as ranks, those of turns in one row taken as one.
+bool has_few_environments(const Statement& s, int turns) {
+  const auto is_generator = [turns](const Clause& c) { return c.kind == ClauseKind::generator && c.variable != turns; };
   return std::ranges::all_of(s.clauses, [&](const Clause& c) { return !is_generator(c) || is_rank_set(c); }) &&
          std::ranges::count_if(s.clauses, is_generator) <= 1;
 }
@@ -58,6 +58,35 @@ bool names(const Clause& c, int variable) {
          std::ranges::any_of(c.set.elements, is_named);
 }
 
+using Variables = std::vector<int>;
+
+bool names_any(const Expr& e, const Variables& variables) {
+  return contains(e, [&](const Expr& x) {
+    return x.kind == ExprKind::variable && std::ranges::find(variables, x.id) != variables.end();
+  });
+}
+
+/// Whether it is the variable, or that and something that names none of `inner`.
+bool goes_by_ones(const Expr& e, int variable, const Variables& inner) {
+  if (e.kind == ExprKind::variable) return e.id == variable;
+  if (e.kind != ExprKind::operation || !e.is_index) return false;
+  const auto is_moved = [&](std::size_t by, std::size_t other) {
+    return goes_by_ones(*e.operands[by], variable, inner) && !names_any(*e.operands[other], inner);
+  };
+  return (e.operation == Operation::add && (is_moved(0, 1) || is_moved(1, 0))) ||
+         (e.operation == Operation::sub && is_moved(0, 1));
+}
+
+/// Whether the elements that the variable chooses lie one after the other in one dimension of a buffer.
+bool names_side_by_side(const PlanModel& plan, const Expr& e, int variable, const Variables& inner) {
+  if (e.kind != ExprKind::element || plan.is_slice(e) || !plan.buffers[static_cast<std::size_t>(e.id)].strides.empty())
+    return false;
+  const auto is_fixed = [&](const Subscript& sub) { return !names_any(*sub.lo, inner); };
+  const auto moving = std::ranges::find_if_not(e.subscripts, is_fixed);
+  return moving != e.subscripts.end() && goes_by_ones(*moving->lo, variable, inner) &&
+         std::all_of(moving + 1, e.subscripts.end(), is_fixed);
+}
+
 }  // namespace
 
 ExprPtr plain_value(const PlanModel& plan, const Statement& s, const Reduction& r) {
@@ -79,12 +108,37 @@ bool goes_by_rows(const PlanModel& plan, const Statement& s) {
   const Knowledge knowledge = infer_knowledge(plan, s);
   if (!is_told(knowledge)) return knowledge.knowledge == KnowledgeClass::global && is_new_in_every_run(plan, s);
   if (hangs_on_contents(s)) return true;
+  // Turns that lie side by side at both ends are as slices.
+  const std::optional<RowLoop> loop = loop_of_rows(plan, s);
+  const int turns = loop && !loop->is_listed ? loop->variable : -1;
   // Rows apply what is not just copied by lists of single elements; the general way has loops.
   const bool has_long_updates = std::ranges::any_of(s.reductions, [&](const Reduction& r) {
-    return (!r.is_assign || r.value_type != r.place_type) && !is_one_element(plan, *r.place);
+    return (!r.is_assign || r.value_type != r.place_type) && (turns >= 0 || !is_one_element(plan, *r.place));
   });
-  return !has_long_updates &&
-         (do_slices_hang_on_contents(s) || do_contents_choose_elements(s) || has_few_environments(s));
+  return !has_long_updates && (do_slices_hang_on_contents(s, turns) || do_contents_choose_elements(s, turns) ||
+                               has_few_environments(s, turns));
+}
+
+std::optional<RowLoop> loop_of_rows(const PlanModel& plan, const Statement& s) {
+  const auto is_generator = [](const Clause& c) { return c.kind == ClauseKind::generator; };
+  const auto last = std::find_if(s.clauses.rbegin(), s.clauses.rend(), is_generator);
+  if (s.is_pull || last == s.clauses.rend() || last->set.kind != Set::Kind::range || !is_by_ones(last->set.step))
+    return std::nullopt;
+  Variables inner{last->variable};
+  for (auto c = s.clauses.rbegin(); c != last; ++c) {
+    if (c->kind != ClauseKind::binding) return std::nullopt;
+    inner.push_back(c->variable);
+  }
+  RowLoop out{last->variable};
+  for (const Reduction& r : s.reductions) {
+    if (names_any(*r.sender, inner) || names_any(*r.receiver, inner) ||
+        !names_side_by_side(plan, *r.place, out.variable, inner))
+      return std::nullopt;
+    const ExprPtr value = plain_value(plan, s, r);
+    if (!is_one_element(plan, *value)) return std::nullopt;
+    out.is_listed = out.is_listed || !names_side_by_side(plan, *value, out.variable, inner);
+  }
+  return out;
 }
 
 Statement with_own_rank(Statement s) {

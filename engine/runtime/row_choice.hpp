@@ -1,7 +1,10 @@
 #pragma once
 // Which statements go by rows, and how their where-lists are walked then.
 
+#include <optional>
+
 #include "engine/analysis/expressions.hpp"
+#include "engine/lower/row_call.hpp"
 
 namespace kplan {
 
@@ -17,5 +20,9 @@ bool goes_by_rows(const PlanModel& plan, const Statement& s);
 /// and nothing else in the where-list names p: the same environments of this rank, and faults, without the environments
 /// of all others.
 Statement with_own_rank(Statement s);
+
+/// Of a statement that goes by rows, with its own rank: the loop whose turns make one row; none where each makes one of
+/// its own. The same on all ranks.
+std::optional<RowLoop> loop_of_rows(const PlanModel& plan, const Statement& s);
 
 }  // namespace kplan

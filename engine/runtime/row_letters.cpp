@@ -29,7 +29,12 @@ void copy_words(std::byte* to, const std::int64_t* from, std::size_t count) {
 
 /// The low bytes of integers, see copy_row; or what lies there.
 template <std::size_t bytes>
-void gather(std::byte* to, const std::byte* base, const std::int64_t* firsts, std::size_t count) {
+void gather(std::byte* to, const std::byte* base, const std::int64_t* firsts, std::size_t count,
+            std::size_t value_bytes = bytes) {
+  if constexpr (bytes == any) {
+    for (std::size_t k = 0; k < count; ++k, to += value_bytes) gather_row(to, base, firsts[k], 0, 1, value_bytes);
+    return;
+  }
   for (std::size_t k = 0; !base && k < count; ++k) std::memcpy(to + bytes * k, firsts + k, bytes);
   for (std::size_t k = 0; base && k < count; ++k) std::memcpy(to + bytes * k, base + firsts[k], bytes);
 }
@@ -157,9 +162,16 @@ RowLetters::RowLetters(std::vector<RowForm> forms, bool have_values, std::int64_
 [[gnu::hot]] void RowLetters::fill(std::size_t reduction, const std::byte* base) {
   const RowForm& form = forms_[reduction];
   const std::size_t columns = form.table == reduction ? form.columns : 0;
-  const std::size_t bytes = !have_values_ || form.has_counts ? any : form.value_bytes;
   const bool is_wide = !sharers_.empty() && cursors_[reduction][0].is_wide;
   if (columns == 0 && !have_values_) return;
+  if (form.is_listed) {
+    if (is_wide) fill_listed<std::int64_t, any>(reduction, base);
+    else if (form.value_bytes == 8) fill_listed<std::int32_t, 8>(reduction, base);
+    else if (form.value_bytes == 4) fill_listed<std::int32_t, 4>(reduction, base);
+    else fill_listed<std::int32_t, any>(reduction, base);
+    return;
+  }
+  const std::size_t bytes = !have_values_ || form.has_counts ? any : form.value_bytes;
   if (runs_[form.table].count > 0) {
     if (is_wide) fill_runs<std::int64_t, any>(reduction, base);
     else if (bytes == 8) fill_runs<std::int32_t, 8>(reduction, base);
@@ -234,6 +246,25 @@ void RowLetters::fill_runs(std::size_t reduction, const std::byte* base) {
       }
       to.values = values;
     }
+  }
+}
+
+/// The same of rows whose elements lie anywhere.
+template <class Word, std::size_t bytes>
+void RowLetters::fill_listed(std::size_t reduction, const std::byte* base) {
+  const std::vector<Column>& words = rows_[reduction].words;
+  const Column& peers = this->peers(reduction);
+  const std::int64_t* firsts = this->firsts(reduction).data();
+  const std::size_t value_bytes = forms_[reduction].value_bytes;
+  for (std::size_t row = 0; row < rows_[reduction].rows; ++row) {
+    Cursor& to = cursors_[reduction][number_of(peers[row])];
+    const std::size_t n = to.at++;
+    for (std::size_t c = 0; c < words.size(); ++c)
+      copy_words<Word>(to.words + sizeof(Word) * (c * to.rows + n), words[c].data() + row, 1);
+    const auto count = static_cast<std::size_t>(count_of(reduction, row));
+    gather<bytes>(to.values, base, firsts, count, value_bytes);
+    to.values += count * value_bytes;
+    firsts += count;
   }
 }
 

@@ -20,6 +20,7 @@ struct RowForm {
   std::size_t firsts = 0;       ///< of the same table, whose elements begin where these do: this one, or one before it
   std::size_t columns = 0;      ///< words of a row
   bool has_counts = false;      ///< a row may have more or fewer elements than one: its last word says how many
+  bool is_listed = false;       ///< with counts: each element has a first of its own at the end that knows the rows
   std::size_t value_bytes = 0;  ///< of one element
   std::int64_t step_bytes = 0;  ///< from one element of a row to the next, where they are
   bool may_be_apart = false;    ///< values need not be in the letter
@@ -30,7 +31,7 @@ struct RowForm {
 struct DecidedRows {
   std::size_t rows = 0;
   Column peers;               ///< the other ends; a table's
-  Column firsts;              ///< where their first elements lie, bytes in a buffer; or the value, an integer
+  Column firsts;              ///< where their first elements, or listed all, lie, bytes in a buffer; or integers
   std::vector<Column> words;  ///< by column; a table's
 };
 
@@ -89,7 +90,8 @@ class RowLetters {
   const Column& peers(std::size_t reduction) const { return rows_[forms_[reduction].table].peers; }
   const Column& firsts(std::size_t reduction) const { return rows_[forms_[reduction].firsts].firsts; }
   std::int64_t count_of(std::size_t reduction, std::size_t row) const {
-    return forms_[reduction].has_counts ? rows_[reduction].words.back()[row] : 1;
+    const RowForm& form = forms_[reduction];
+    return form.has_counts ? rows_[form.table].words.back()[row] : 1;
   }
 
   /// Divides the rows into shares: what goes to one rank each.
@@ -143,6 +145,8 @@ class RowLetters {
   [[gnu::hot]] void fill_rows(std::size_t reduction, const std::byte* base);
   template <class Word, std::size_t bytes>
   [[gnu::hot]] void fill_runs(std::size_t reduction, const std::byte* base);
+  template <class Word, std::size_t bytes>
+  [[gnu::hot]] void fill_listed(std::size_t reduction, const std::byte* base);
 
   std::vector<RowForm> forms_;
   bool have_values_ = false;

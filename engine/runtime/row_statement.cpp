@@ -48,11 +48,15 @@ std::unique_ptr<RowStatement> RowStatement::of(const BoundPlan& bound, std::size
 }
 
 RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, Statement s, jit::Wait wait)
-    : bound_(bound), s_(std::move(s)), enumeration_(bound_, s_), block_(s_.variables.size()) {
+    : bound_(bound),
+      s_(std::move(s)),
+      loop_(loop_of_rows(*bound_.model, s_)),
+      enumeration_(bound_, s_),
+      block_(s_.variables.size()) {
   for (std::size_t k = 0; k < s_.reductions.size(); ++k) {
     parts_.push_back(make_part(k));
     Part& part = parts_.back();
-    const bool is_near_one = !part.form.has_counts;
+    const bool is_near_one = is_one_element(*bound_.model, *part.near.expression);
     const bool is_far_one = is_near_one && is_one_element(*bound_.model, *part.far.expression);
     const Reduction& r = *part.reduction;
     if (!r.is_assign || r.value_type != r.place_type)
@@ -62,7 +66,7 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, Statement
     part.form.step_bytes = part.near.steps.step;
     part.form.firsts = first_alike(k, &Part::near);
     part.far_firsts = first_alike(k, &Part::far);
-    part.come = ArrivedRows(is_far_one);
+    part.come = ArrivedRows(is_far_one && !loop_);
   }
   const auto is_written = [&](int buffer) {
     return std::ranges::any_of(parts_, [&](const Part& p) { return p.reduction->place->id == buffer; });
@@ -70,9 +74,9 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, Statement
   const bool are_copied = std::ranges::none_of(parts_, [](const Part& p) { return p.update.has_value(); });
   std::vector<RowForm> forms;
   for (Part& part : parts_) {
-    part.form.may_be_apart =
-        !s_.is_pull && are_copied && part.form.has_counts && !is_written(part.near.expression->id) &&
-        names_runs(*bound_.model, *part.near.expression) && names_runs(*bound_.model, *part.far.expression);
+    part.form.may_be_apart = !s_.is_pull && are_copied && part.form.has_counts && !part.form.is_listed &&
+                             !is_written(part.near.expression->id) && are_contiguous(part, part.near) &&
+                             are_contiguous(part, part.far);
     forms.push_back(part.form);
   }
   letters_ = {std::move(forms), !s_.is_pull, bound_.state.size};
@@ -87,10 +91,16 @@ RowStatement::Part RowStatement::make_part(std::size_t k) const {
   part.near.expression = plain_value(*bound_.model, s_, r);
   part.far.expression = r.place;
   if (s_.is_pull) std::swap(part.near, part.far);
-  const bool has_counts = !is_one_element(*bound_.model, *part.near.expression);
-  part.form = {k, k, part.told.size() + (has_counts ? 1 : 0), has_counts, r.value_type.size_bytes};
+  const bool has_counts = loop_ || !is_one_element(*bound_.model, *part.near.expression);
+  part.form = {.table = k,
+               .firsts = k,
+               .columns = part.told.size() + (has_counts ? 1 : 0),
+               .has_counts = has_counts,
+               .is_listed = loop_ && loop_->is_listed,
+               .value_bytes = r.value_type.size_bytes};
+  if (loop_) part.turn = static_cast<std::size_t>(std::ranges::find(part.told, loop_->variable) - part.told.begin());
   const auto has_same_rows = [&](const Part& other) {
-    return !other.form.has_counts && !has_counts && other.told == part.told &&
+    return (loop_ || (!other.form.has_counts && !has_counts)) && other.told == part.told &&
            to_text(*other.reduction->sender) == to_text(*r.sender) &&
            to_text(*other.reduction->receiver) == to_text(*r.receiver);
   };
@@ -114,12 +124,25 @@ void RowStatement::prepare_end(Part& part, End& end, bool are_runs) {
 /// Of an end that is an element.
 RowSteps RowStatement::steps_of(const End& end) const {
   const Layout& layout = bound_.state.layouts[static_cast<std::size_t>(end.expression->id)];
-  const std::vector<Subscript>& subscripts = end.expression->subscripts;
-  const auto slice = std::ranges::find_if(subscripts, &Subscript::is_slice);
-  if (slice == subscripts.end()) return {end.unit, end.unit, 1};
-  const auto d = static_cast<std::size_t>(slice - subscripts.begin());
+  const std::size_t d = moving_dimension(end);
+  if (d == end.expression->subscripts.size()) return {end.unit, end.unit, 1};
   return {end.unit, end.unit * std::max<std::int64_t>(layout.strides[d], 1),
           std::max<std::int64_t>(layout.shape[d], 1)};
+}
+
+/// The subscript that tells the elements of a row apart, by slices or turns; the number of all where none does.
+std::size_t RowStatement::moving_dimension(const End& end) const {
+  const auto is_turn = [&](const Expr& e) { return e.kind == ExprKind::variable && e.id == loop_->variable; };
+  const auto is_moving = [&](const Subscript& sub) { return sub.is_slice || (loop_ && contains(*sub.lo, is_turn)); };
+  const std::vector<Subscript>& subscripts = end.expression->subscripts;
+  return static_cast<std::size_t>(std::ranges::find_if(subscripts, is_moving) - subscripts.begin());
+}
+
+/// Whether the elements of a row follow each other without anything between them.
+bool RowStatement::are_contiguous(const Part& part, const End& end) const {
+  if (!loop_) return names_runs(*bound_.model, *end.expression);
+  return moving_dimension(end) + 1 == end.expression->subscripts.size() &&
+         part.form.value_bytes == end.expression->element_bytes;
 }
 
 /// Whether rows that are the same have the same firsts for both of these, which are at the same end.
@@ -143,10 +166,10 @@ void RowStatement::make_code(jit::Wait wait) {
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     Part& part = parts_[k];
     if (part.far_firsts == k)
-      if (auto call = lower_told_rows(bound_, s_, {{end_of(part.far)}, part.form.has_counts, part.told, k}))
+      if (auto call = lower_told_rows(bound_, s_, {{end_of(part.far)}, part.form.has_counts, part.told, k, loop_}))
         part.far_rows.emplace(std::move(*call), bound_.state, wait);
     if (part.form.table != k) continue;
-    RowWish& wish = near.emplace_back(RowWish{{}, part.form.has_counts, part.told, k});
+    RowWish& wish = near.emplace_back(RowWish{{}, part.form.has_counts, part.told, k, loop_});
     for (std::size_t other = k; other < parts_.size(); ++other)
       if (const Part& p = parts_[other]; p.form.table == k && p.form.firsts == other)
         wish.ends.push_back(end_of(p.near));
@@ -173,43 +196,51 @@ std::vector<std::pair<std::string, const RowCall*>> RowStatement::calls() const 
     if (outcome == jit::rows_left) return false;
     if (outcome == jit::rows_done) break;
     columns_.clear();
-    for (std::size_t k = 0, table = 0; k < parts_.size(); ++k) {
-      if (parts_[k].form.table != k) continue;
-      const std::size_t more = std::max(fewest_rows, 2 * static_cast<std::size_t>(room_[table++]));
-      each_column(k, [&](Column& column) { room_in(column, more); });
-    }
+    std::size_t n = 0;
+    for (std::size_t k = 0; k < parts_.size(); ++k)
+      for (const Columns& columns : columns_of(k)) {
+        const std::size_t more = std::max(fewest_rows, 2 * static_cast<std::size_t>(room_[n++]));
+        for (Column* column : columns) room_in(*column, more);
+      }
   }
-  for (std::size_t k = 0, table = 0; k < parts_.size(); ++k) {
+  const std::size_t a_table = loop_ && loop_->is_listed ? 2 : 1;
+  for (std::size_t k = 0, n = 0; k < parts_.size(); ++k) {
     const std::size_t of = parts_[k].form.table;
-    letters_.rows(k).rows = of == k ? static_cast<std::size_t>(found_[table++]) : letters_.rows(of).rows;
+    letters_.rows(k).rows = of == k ? static_cast<std::size_t>(found_[n]) : letters_.rows(of).rows;
+    if (of == k) n += a_table;
   }
   return true;
 }
 
-/// Those that code writes for the reductions of one table, in its order.
-template <class F>
-void RowStatement::each_column(std::size_t table, const F& f) {
-  f(letters_.rows(table).peers);
+/// Those that code writes for the reductions of one table, in its order: rows, and of listed ones the elements. None
+/// where it is no table's first.
+std::vector<RowStatement::Columns> RowStatement::columns_of(std::size_t table) {
+  if (parts_[table].form.table != table) return {};
+  Columns rows{&letters_.rows(table).peers}, elements;
   for (std::size_t k = table; k < parts_.size(); ++k)
-    if (parts_[k].form.table == table && parts_[k].form.firsts == k) f(letters_.rows(k).firsts);
-  for (Column& words : letters_.rows(table).words) f(words);
+    if (parts_[k].form.table == table && parts_[k].form.firsts == k)
+      (parts_[k].form.is_listed ? elements : rows).push_back(&letters_.rows(k).firsts);
+  for (Column& words : letters_.rows(table).words) rows.push_back(&words);
+  if (elements.empty()) return {rows};
+  return {rows, elements};
 }
 
 /// Where code is to write rows, and how many there is room for.
 void RowStatement::note_columns() {
   room_.clear();
-  for (std::size_t k = 0; k < parts_.size(); ++k) {
-    if (parts_[k].form.table != k) continue;
-    std::size_t room = SIZE_MAX;
-    each_column(k, [&](Column& column) {
-      room = std::min(room, column.size());
-      columns_.push_back(column.data());
-    });
-    room_.push_back(static_cast<std::int64_t>(room));
-  }
+  for (std::size_t k = 0; k < parts_.size(); ++k)
+    for (const Columns& columns : columns_of(k)) {
+      std::size_t room = SIZE_MAX;
+      for (Column* column : columns) {
+        room = std::min(room, column->size());
+        columns_.push_back(column->data());
+      }
+      room_.push_back(static_cast<std::int64_t>(room));
+    }
   found_.resize(room_.size());
 }
 
+/// Of a loop, each turn is a row here.
 void RowStatement::find_by_enumeration() {
   columns_.clear();
   for (std::size_t k = 0; k < parts_.size(); ++k) letters_.rows(k).rows = 0;
@@ -219,9 +250,10 @@ void RowStatement::find_by_enumeration() {
     const std::size_t count = block.count, before = rows.rows;
     const auto more = [&](Column& column) { return room_in(column, before + count) + before; };
     if (part.form.table == k) std::copy_n(peers, count, more(rows.peers));
+    if (loop_ && part.form.table == k) std::fill_n(more(rows.words.back()), count, 1);
     if (part.form.firsts == k) {
       std::int64_t* const firsts = more(rows.firsts);
-      std::int64_t* const counts = part.form.has_counts ? more(rows.words.back()) : nullptr;
+      std::int64_t* const counts = part.form.has_counts && !loop_ ? more(rows.words.back()) : nullptr;
       enumeration_.columns().run(*part.near.program, block, firsts, counts);
       part.near.scale(firsts, count);
     }
@@ -431,17 +463,35 @@ bool RowStatement::locate_by_columns(Part& part, const RowTable& table) {
       for (std::size_t row = 0; row < block_.count; ++row) words[row] = table.at(w, first + row);
     }
     const auto [firsts, counts] = part.come.room(block_.count);
-    if (counts && !part.far.is_element()) std::fill_n(counts, block_.count, 1);
+    const auto count_of = [&](std::size_t row) {
+      return part.form.has_counts ? table.at(part.told.size(), first + row) : 1;
+    };
     try {
-      enumeration_.columns().run(*part.far.program, block_, firsts, part.far.is_element() ? counts : nullptr);
+      if (loop_ && !has_last_turns(part, count_of, firsts)) return false;
+      const bool are_counted = part.far.is_element() && !loop_;
+      enumeration_.columns().run(*part.far.program, block_, firsts, are_counted ? counts : nullptr);
+      for (std::size_t row = 0; counts && row < block_.count; ++row) {
+        if (!are_counted) counts[row] = loop_ ? count_of(row) : 1;
+        if (counts[row] != count_of(row)) return false;
+      }
     } catch (const BlockFault&) {
       return false;
     }
-    for (std::size_t row = 0; counts && row < block_.count; ++row)
-      if (counts[row] != (part.form.has_counts ? table.at(part.told.size(), first + row) : 1)) return false;
     part.far.scale(firsts, block_.count);
     part.come.add(block_.count);
   }
+  return true;
+}
+
+/// Whether the last turns of the loops of a block are inside, too; throws BlockFault where one is not.
+template <class CountOf>
+bool RowStatement::has_last_turns(Part& part, const CountOf& count_of, std::int64_t* firsts) {
+  Column& turns = block_.words[static_cast<std::size_t>(loop_->variable)];
+  const Column first_turns = turns;
+  for (std::size_t row = 0; row < block_.count; ++row)
+    if (count_of(row) < 1 || __builtin_add_overflow(turns[row], count_of(row) - 1, &turns[row])) return false;
+  enumeration_.columns().run(*part.far.program, block_, firsts);
+  turns = first_turns;
   return true;
 }
 
@@ -456,13 +506,23 @@ std::vector<Notice> RowStatement::notices(std::span<const Came> letters) const {
       const Part& part = parts_[k];
       const RowTable& table = tables_[k];
       if (table.rows == 0) continue;
+      const auto most =
+          came.has_body ? most_message_elements : static_cast<std::int64_t>(came.letter.size() / part.form.value_bytes);
       Piece piece;
-      piece.list_length = static_cast<std::int64_t>(table.rows);
       for (std::size_t column = 0; column <= part.told.size(); ++column) {
-        Track& track = piece.tracks.emplace_back();
-        for (std::size_t row = 0; row < table.rows; ++row)
-          track.bases.push_back(column < part.form.columns ? table.at(column, row) : 1);
+        const bool is_count = column == part.told.size();
+        Words& words = piece.tracks.emplace_back().bases;
+        for (std::size_t row = 0; row < table.rows; ++row) {
+          if (!loop_) {
+            words.push_back(is_count && !part.form.has_counts ? 1 : table.at(column, row));
+            continue;
+          }
+          const std::int64_t count = table.at(part.told.size(), row), first = is_count ? 1 : table.at(column, row);
+          if (count < 1 || count > most - std::ssize(words)) fail_damaged_letter();
+          for (std::int64_t turn = 0; turn < count; ++turn) words.push_back(first + (column == part.turn ? turn : 0));
+        }
       }
+      piece.list_length = std::ssize(piece.tracks.front().bases);
       notice.parts.push_back({static_cast<int>(k), {std::move(piece)}});
     }
   }

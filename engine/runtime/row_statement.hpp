@@ -88,6 +88,7 @@ class RowStatement {
     const Reduction* reduction = nullptr;
     RowForm form;
     std::vector<int> told;              ///< variables that the other end uses
+    std::size_t turn = 0;               ///< where rows are loops: which of them is that of the loop
     End near, far;                      ///< of the end that knows the pattern, of the other
     std::optional<ReadyCall> update;    ///< null: values are copied
     std::optional<ReadyRows> far_rows;  ///< finds the rows that have come; null where a column program must
@@ -104,9 +105,12 @@ class RowStatement {
   void prepare_end(Part& part, End& end, bool are_runs);
   bool are_alike(const End& a, const End& b) const;
   std::size_t first_alike(std::size_t k, End Part::*end) const;
-  template <class F>
-  void each_column(std::size_t table, const F& f);
+  std::size_t moving_dimension(const End& end) const;
+  bool are_contiguous(const Part& part, const End& end) const;
   RowSteps steps_of(const End& end) const;
+  /// The columns of one table that code writes together.
+  using Columns = std::vector<Column*>;
+  std::vector<Columns> columns_of(std::size_t table);
   void make_code(jit::Wait wait);
   bool find_by_code();
   void find_by_enumeration();
@@ -124,6 +128,8 @@ class RowStatement {
   bool locate(Part& part, const RowTable& table);
   bool locate_by_code(Part& part, const RowTable& table);
   bool locate_by_columns(Part& part, const RowTable& table);
+  template <class CountOf>
+  bool has_last_turns(Part& part, const CountOf& count_of, std::int64_t* firsts);
   bool can_be_listed() const;
   bool is_apart(const Part& part, const Came& came) const {
     return part.form.may_be_apart && (came.has_body || came.from == bound_.state.rank);
@@ -132,13 +138,14 @@ class RowStatement {
 
   BoundPlan bound_;
   const Statement s_;
+  std::optional<RowLoop> loop_;  ///< whose turns are one row
   std::vector<Part> parts_;
   RowLetters letters_;  ///< of the rows of this rank's environments
   Enumeration enumeration_;
   Block block_;
   std::optional<ReadyRows> near_rows_;  ///< null where the enumeration must find them
   std::vector<std::int64_t*> columns_;  ///< that near_rows_ writes to; empty: they may lie elsewhere now
-  /// Of one table after the other: how many rows its columns have room for, and how many there are.
+  /// Of columns that are written together, table by table: how many rows they have room for, and how many there are.
   std::vector<std::int64_t> room_, found_;
   std::vector<const std::byte*> word_columns_;  ///< of rows that have come
 

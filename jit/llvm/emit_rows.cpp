@@ -22,7 +22,11 @@ using llvm::Value;
 class RowEmitter {
  public:
   RowEmitter(llvm::Module& module, const RowSpec& spec)
-      : spec_(spec), builder_(module.getContext()), entry_(module.getContext()) {
+      : spec_(spec),
+        innermost_(spec.innermost_loop()),
+        builder_(module.getContext()),
+        entry_(module.getContext()),
+        values_(spec.first_value_of(spec.parts.size())) {
     auto* type = llvm::FunctionType::get(builder_.getInt64Ty(), {builder_.getPtrTy()}, false);
     function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
                                        symbol_name(module, spec.name.empty() ? "rows" : spec.name), module);
@@ -124,14 +128,17 @@ class RowEmitter {
   State turn(std::size_t at, State state) {
     for (; at < spec_.steps.size(); ++at) {
       const RowStep& step = spec_.steps[at];
-      if (step.opcode == RowOpcode::filter) {
-        values_.push_back(nullptr);
-        return filtered(step, state, [&] { return turn(at + 1, state); });
-      }
+      if (step.opcode == RowOpcode::filter) return filtered(step, state, [&] { return turn(at + 1, state); });
       if (step.opcode == RowOpcode::range) return loop(at, state);
-      add(step);
+      add(step, at);
     }
-    for (std::size_t p = 0; p < spec_.parts.size(); ++p) state = row(p, 0, state);
+    return rows(/*are_outside=*/false, state);
+  }
+
+  /// A row of each part.
+  State rows(bool are_outside, State state) {
+    for (std::size_t p = 0; p < spec_.parts.size(); ++p)
+      if (spec_.parts[p].is_outside == are_outside) state = row(p, 0, state);
     return state;
   }
 
@@ -153,6 +160,7 @@ class RowEmitter {
     State now = before;
     now.back() = checked(llvm::Intrinsic::sadd_with_overflow, before.back(), trips);
     seldom(builder_.CreateICmpSGT(now.back(), most_turns()), left_);
+    if (at == innermost_) now = rows(/*are_outside=*/true, now);
     auto* const entered = builder_.GetInsertBlock();
     builder_.CreateBr(head);
 
@@ -167,7 +175,7 @@ class RowEmitter {
       carried.back()->addIncoming(v, entered);
       v = carried.back();
     }
-    values_.push_back(counter);
+    values_[at] = counter;
     const State done = turn(at + 1, now);
     auto* const latch = builder_.GetInsertBlock();
     Value* const fewer = builder_.CreateSub(left, number(1));
@@ -184,11 +192,9 @@ class RowEmitter {
   State row(std::size_t p, std::size_t at, State state) {
     const RowPart& part = spec_.parts[p];
     for (; at < part.steps.size(); ++at) {
-      if (part.steps[at].opcode == RowOpcode::filter) {
-        values_.push_back(nullptr);
+      if (part.steps[at].opcode == RowOpcode::filter)
         return filtered(part.steps[at], state, [&] { return row(p, at + 1, state); });
-      }
-      add(part.steps[at]);
+      add(part.steps[at], spec_.first_value_of(p) + at);
     }
     seldom(builder_.CreateICmpSGE(state[p], argument(offsetof(RowArguments, room), p, builder_.getInt64Ty())), full_);
     std::size_t column = 0;
@@ -202,31 +208,26 @@ class RowEmitter {
     return state;
   }
 
-  void add(const RowStep& step) {
+  /// The step of that number: its value, if it has one.
+  void add(const RowStep& step, std::size_t n) {
     Value* const a = value_of(step.a);
     switch (step.opcode) {
-      case RowOpcode::apply: values_.push_back(applied(step.operation, a, value_of(step.b))); return;
+      case RowOpcode::apply: values_[n] = applied(step.operation, a, value_of(step.b)); return;
       case RowOpcode::choose:
-        values_.push_back(
-            builder_.CreateSelect(builder_.CreateICmpNE(a, number(0)), value_of(step.b), value_of(step.c)));
+        values_[n] = builder_.CreateSelect(builder_.CreateICmpNE(a, number(0)), value_of(step.b), value_of(step.c));
         return;
-      case RowOpcode::wrap:
-        values_.push_back(extended(builder_.CreateTrunc(a, integer_type(step.type)), step.type));
-        return;
+      case RowOpcode::wrap: values_[n] = extended(builder_.CreateTrunc(a, integer_type(step.type)), step.type); return;
       case RowOpcode::offset:
-        values_.push_back(builder_.CreateAdd(a, builder_.CreateMul(value_of(step.b), value_of(step.c))));
+        values_[n] = builder_.CreateAdd(a, builder_.CreateMul(value_of(step.b), value_of(step.c)));
         return;
       case RowOpcode::load: {
         Value* const base =
             argument(offsetof(RowArguments, arrays), static_cast<std::size_t>(step.array), builder_.getPtrTy());
         Value* const at = builder_.CreateGEP(builder_.getInt8Ty(), base, a);
-        values_.push_back(extended(builder_.CreateAlignedLoad(integer_type(step.type), at, llvm::Align(1)), step.type));
+        values_[n] = extended(builder_.CreateAlignedLoad(integer_type(step.type), at, llvm::Align(1)), step.type);
         return;
       }
-      case RowOpcode::inside:
-        values_.push_back(nullptr);
-        seldom(builder_.CreateICmpUGE(a, value_of(step.b)), left_);
-        return;
+      case RowOpcode::inside: seldom(builder_.CreateICmpUGE(a, value_of(step.b)), left_); return;
       case RowOpcode::range:
       case RowOpcode::filter: return;
     }
@@ -288,12 +289,13 @@ class RowEmitter {
   }
 
   const RowSpec& spec_;
+  std::size_t innermost_;
   llvm::IRBuilder<> builder_, entry_;
   llvm::Function* function_ = nullptr;
   BasicBlock *left_ = nullptr, *full_ = nullptr;
   std::map<std::size_t, Value*> fields_;
   std::map<std::pair<std::size_t, std::size_t>, Value*> arguments_;
-  std::vector<Value*> values_;  ///< by step
+  std::vector<Value*> values_;  ///< by step; null where it has none
 };
 
 }  // namespace

@@ -46,7 +46,11 @@ class LetterDrawing : Dice {
                  fmt::format("c = moving[k + {}] % {}", between(0, 5), between(1, 5)),
                  fmt::format("f = (moving[11 - k] + {}) % {}", between(0, 9), between(3, 8))};
     if (chance(30)) s.clauses.push_back(one_of<std::string>({"to != rank", "c > 0", "(k + f) % 2 == 0", "c + f < 7"}));
-    if (chance(25)) s.clauses.push_back(one_of<std::string>({"t in {0 ... c}", "t in range(6)"}));
+    has_turns_ = chance(40);
+    if (has_turns_)
+      s.clauses.push_back(
+          one_of<std::string>({"t in {0 ... c}", "t in range(6)", "t in range(c, f)", "t in range(f)"}));
+    if (has_turns_ && chance(15)) s.clauses.push_back("v = moving[t] % 7");
     const int reductions = between(1, 3);
     for (int k = 0; k < reductions; ++k) s.reductions.push_back(reduction(k, s.clauses[0] != "from = rank"));
     return s;
@@ -54,8 +58,11 @@ class LetterDrawing : Dice {
 
   /// One element of the buffer, or those of a letter.
   std::string reference(const RandomBuffer& b, bool is_slice, const char* row) {
-    const std::string last = is_slice ? one_of<std::string>({"f : f + c", "0 : c", "f : f + c", "2 : c + 2"})
-                                      : one_of<std::string>({"(k + f) % 12", "f", "(3 * k + c + f) % 12"});
+    const std::string last = !is_slice && has_turns_ && chance(92)
+                                 ? one_of<std::string>({"t", "t", "f + t", "t - c + 6", "2 + t",
+                                                        &b == &plan_.buffers[1] ? "moving[t] % 12" : "t"})
+                             : is_slice ? one_of<std::string>({"f : f + c", "0 : c", "f : f + c", "2 : c + 2"})
+                                        : one_of<std::string>({"(k + f) % 12", "f", "(3 * k + c + f) % 12"});
     return b.shape.size() == 1 ? fmt::format("{}[{}]", b.name, last)
                                : fmt::format("{}[({}) % {}, {}]", b.name, row, b.shape[0], last);
   }
@@ -67,7 +74,8 @@ class LetterDrawing : Dice {
     RandomReduction r;
     r.sender = is_filtered ? "from" : "rank";
     r.receiver = "to";
-    const bool is_number = to.type[0] != 'p' && to.type[0] != 'c' && chance(25), is_slice = !is_number && chance(60);
+    const bool is_number = to.type[0] != 'p' && to.type[0] != 'c' && chance(25),
+               is_slice = !is_number && chance(has_turns_ ? 3 : 60);
     const auto alike = [](const RandomBuffer& b, const std::string& other) { return b.name + other.substr(2); };
     const bool is_alike = number > 0 && !is_number && value_[0] == 'b' && chance(40) &&
                           plan_.buffers[0].shape.size() == to.shape.size() &&
@@ -93,6 +101,7 @@ class LetterDrawing : Dice {
   }
 
   RandomPlan plan_;
+  bool has_turns_ = false;     ///< a last loop, over elements that mostly lie side by side
   std::string place_, value_;  ///< of the first reduction
 };
 

@@ -58,8 +58,12 @@ TEST_CASE("statements go by rows where contents choose slices or elements, or en
   CHECK(is_by_rows("x[k]@0 <<= y[k]@p % size where k in range(n), p = first[k % size]"));
   CHECK_FALSE(is_by_rows("x[k]@(rank + 1) % size << sum << y[mine[k]]@rank where k in range(size)"));
   CHECK_FALSE(is_by_rows("x[k]@(s + 1) % size <<= y[mine[k]]@s where s in world, k in range(s)"));
-  // Each element chosen stands for many.
-  CHECK_FALSE(is_by_rows("x[4 * k + j]@0 <<= y[mine[k] + j]@rank where k in range(mine[0]), j in range(4)"));
+  // Turns of the innermost loop are as a slice where they lie side by side, and many of one element where they do not.
+  CHECK(is_by_rows("x[4 * k + j]@0 <<= y[mine[k] + j]@rank where k in range(mine[0]), j in range(4)"));
+  CHECK(is_by_rows("x[n * s + k]@d <<= y[f + k]@s where s = rank, d in world, f = first[d], k in range(mine[d])"));
+  CHECK(is_by_rows("x[s + k]@(rank + 1) % size <<= y[k]@rank where s = rank, k in range(mine[0])"));
+  CHECK_FALSE(is_by_rows("x[4 * k + j]@0 <<= y[mine[k] - j]@rank where k in range(mine[0]), j in range(4)"));
+  CHECK_FALSE(is_by_rows("x[4 * k + j]@0 << sum << y[mine[k] + j]@rank where k in range(mine[0]), j in range(4)"));
   // What one end knows in closed form, or applies by loops, does not.
   CHECK_FALSE(is_by_rows("x[k]@0 <<= y[f + k]@1 where k in range(n), f = first[0]"));
   CHECK_FALSE(is_by_rows("x[2 * k : 2 * k + c]@0 <<= y[2 * k : 2 * k + c]@1 where k in range(n), c = count[0]"));

@@ -45,13 +45,14 @@ void draw_rows(std::mt19937& random, RowLetters& letters, std::int64_t rank_coun
     rows.rows = form.table == k ? static_cast<std::size_t>(draw(40)) : letters.rows(form.table).rows;
     const std::int64_t one_of = draw(2) == 0 ? 1 : 2 + draw(12);  // rows go to another peer than the one before
     rows.peers.assign(form.table == k ? rows.rows + 3 : 0, 0);
-    rows.firsts.assign(form.firsts == k ? rows.rows + 3 : 0, 0);
+    rows.firsts.clear();
     for (Column& words : rows.words) words.resize(rows.rows + 3);
     for (std::size_t row = 0; row < rows.rows; ++row) {
       if (form.table == k) rows.peers[row] = row == 0 || draw(one_of) == 0 ? draw(rank_count) : rows.peers[row - 1];
       for (Column& words : rows.words) words[row] = draw(2) == 0 ? -draw(widest) : draw(widest);
-      if (form.has_counts) rows.words.back()[row] = draw(4);
-      if (form.firsts == k) rows.firsts[row] = draw(static_cast<std::int64_t>(memory_bytes) - 4 * longest_step_bytes);
+      if (form.has_counts && form.table == k) rows.words.back()[row] = draw(4);
+      for (std::int64_t n = form.is_listed ? letters.count_of(k, row) : 1; form.firsts == k && n > 0; --n)
+        rows.firsts.push_back(draw(static_cast<std::int64_t>(memory_bytes) - 4 * longest_step_bytes));
     }
   }
 }
@@ -60,10 +61,10 @@ std::vector<RowForm> draw_forms(std::mt19937& random) {
   std::vector<RowForm> out;
   const std::size_t value_bytes[] = {1, 2, 4, 8, 16, 24};
   for (std::size_t k = 0; k < 1 + random() % 3; ++k) {
-    const bool has_counts = random() % 3 == 0;
-    RowForm form{k, k, random() % 3 + has_counts, has_counts, value_bytes[random() % 6], 0};
+    const bool has_counts = random() % 3 == 0, is_listed = has_counts && random() % 2 == 0;
+    RowForm form{k, k, random() % 3 + has_counts, has_counts, is_listed, value_bytes[random() % 6]};
     form.step_bytes = static_cast<std::int64_t>(form.value_bytes * (1 + 2 * (random() % 2)));
-    if (k > 0 && !has_counts && !out[0].has_counts && random() % 2 == 0) {
+    if (k > 0 && has_counts == out[0].has_counts && is_listed == out[0].is_listed && random() % 2 == 0) {
       form.table = 0, form.columns = out[0].columns;
       if (random() % 2 == 0) form.firsts = 0;
     }
@@ -90,13 +91,16 @@ TEST_CASE("rows are read from letters as they were written", "[row-letters]") {
         const DecidedRows& rows = letters.rows(k);
         const DecidedRows& table = letters.rows(form.table);
         std::map<std::int64_t, std::vector<Sent>> expected, read;
+        std::size_t first = 0;
         for (std::size_t row = 0; row < rows.rows; ++row) {
           Sent sent;
           for (const Column& words : table.words) sent.words.push_back(words[row]);
-          for (std::int64_t n = 0; n < letters.count_of(k, row); ++n)
+          for (std::int64_t n = 0; n < letters.count_of(k, row); ++n) {
+            const std::int64_t at =
+                form.is_listed ? letters.firsts(k)[first++] : letters.firsts(k)[row] + n * form.step_bytes;
             for (std::size_t b = 0; b < form.value_bytes; ++b)
-              sent.bytes.push_back(static_cast<std::uint8_t>(
-                  memory[static_cast<std::size_t>(letters.firsts(k)[row] + n * form.step_bytes) + b]));
+              sent.bytes.push_back(static_cast<std::uint8_t>(memory[static_cast<std::size_t>(at) + b]));
+          }
           expected[letters.peers(k)[row]].push_back(std::move(sent));
         }
         for (const auto& [peer, letter] : written) {
@@ -134,7 +138,8 @@ TEST_CASE("rows are read from letters as they were written", "[row-letters]") {
 }
 
 TEST_CASE("values of rows that are apart take no room in the letter", "[row-letters]") {
-  RowLetters letters({{0, 0, 1, true, 8, 8, /*may_be_apart=*/true}}, /*have_values=*/true, 2);
+  RowForm form{.columns = 1, .has_counts = true, .value_bytes = 8, .step_bytes = 8, .may_be_apart = true};
+  RowLetters letters({form}, /*have_values=*/true, 2);
   DecidedRows& rows = letters.rows(0);
   rows.rows = 2;
   rows.peers = {0, 1};

@@ -34,6 +34,20 @@ RowSpec spec() {
   return out;
 }
 
+/// for i in 0 .. s0: a row (i, its turns) of the loop inside; for j in i .. s1: a row (i + j).
+RowSpec spec_of_loop() {
+  RowSpec out;
+  out.name = "turns";
+  out.steps = {{.opcode = RowOpcode::range, .a = literal(0), .b = RowOperand::scalar(0), .c = literal(1)},
+               {.opcode = RowOpcode::range, .a = value(0), .b = RowOperand::scalar(1), .c = literal(1)},
+               {.opcode = RowOpcode::apply, .operation = Operation::add, .a = value(0), .b = value(1)}};
+  out.parts = {{{{.opcode = RowOpcode::apply, .operation = Operation::sub, .a = RowOperand::scalar(1), .b = value(0)}},
+                {value(0), value(3)},
+                /*is_outside=*/true},
+               {{}, {value(2)}}};
+  return out;
+}
+
 struct Call {
   std::vector<std::int64_t> scalars{6, 2}, room{10, 10}, rows{-1, -1};
   std::vector<std::int32_t> list{4, -1, 7, 8, -2, 9};
@@ -68,6 +82,43 @@ TEST_CASE("rows are written as C") {
         "    end1:\n");
 }
 
+TEST_CASE("rows of loops stand before them") {
+  CHECK_NOTHROW(check(spec_of_loop()));
+  CHECK(spec_of_loop().to_text() ==
+        "turns:\n"
+        "  for (v0 = 0; v0 < s0; v0 += 1)\n"
+        "    if (v0 < s1)\n"
+        "      v3 = sub(s1, v0);\n"
+        "      rows0[n0++] = {v0, v3};\n"
+        "      for (v1 = v0; v1 < s1; v1 += 1)\n"
+        "        v2 = add(v0, v1);\n"
+        "        rows1[n1++] = {v2};\n");
+  if (!Compiler::instance().is_available()) return;
+  const RowSpec specs[] = {spec_of_loop()};
+  const RowKernel kernel = Compiler::instance().compile(specs)[0];
+  for (const std::int64_t turns : {3, 1}) {
+    Call call;
+    call.scalars = {6, turns};
+    CHECK(call(kernel) == rows_done);
+    std::vector<std::int64_t> firsts, counts, sums;
+    for (std::int64_t i = 0; i < turns; ++i) {
+      firsts.push_back(i), counts.push_back(turns - i);
+      for (std::int64_t j = i; j < turns; ++j) sums.push_back(i + j);
+    }
+    CHECK(call.rows == std::vector<std::int64_t>{std::ssize(firsts), std::ssize(sums)});
+    call.columns[0].resize(firsts.size()), call.columns[1].resize(firsts.size()), call.columns[2].resize(sums.size());
+    CHECK(call.columns == std::vector{firsts, counts, sums});
+  }
+  Call call;
+  call.scalars = {6, 3};
+  call.room = {2, 10};
+  CHECK(call(kernel) == rows_out_of_room);
+  call.room = {3, 5};
+  CHECK(call(kernel) == rows_out_of_room);
+  call.room = {3, 6};
+  CHECK(call(kernel) == rows_done);
+}
+
 TEST_CASE("keys of rows tell specs apart, names aside") {
   RowSpec other = spec();
   other.name = "another";
@@ -88,6 +139,7 @@ TEST_CASE("keys of rows tell specs apart, names aside") {
   differs([](RowSpec& s) { s.parts[0].columns.pop_back(); });
   differs([](RowSpec& s) { s.parts.pop_back(); });
   differs([](RowSpec& s) { s.parts[1].steps[0].b = literal(3); });
+  differs([](RowSpec& s) { s.parts[1].is_outside = true; });
 }
 
 TEST_CASE("rows that are not well formed are refused") {
@@ -106,6 +158,11 @@ TEST_CASE("rows that are not well formed are refused") {
   refused([](RowSpec& s) { s.steps[3].operation = Operation::sqrt; });
   refused([](RowSpec& s) { s.parts[1].steps[0].opcode = RowOpcode::range; });
   refused([](RowSpec& s) { s.parts.clear(); });
+  refused([](RowSpec& s) { s.parts[0].is_outside = true; });  // reads what is in the loop
+  refused([](RowSpec& s) {
+    s.steps[0] = {.opcode = RowOpcode::apply, .a = literal(1), .b = literal(2)};
+    s.parts[0] = {{}, {}, /*is_outside=*/true};  // of no loop
+  });
 }
 
 TEST_CASE("compiled rows stop at their room, their turns, and at what is not plain") {
