@@ -122,7 +122,7 @@ bool goes_by_rows(const PlanModel& plan, const Statement& s) {
 std::optional<RowLoop> loop_of_rows(const PlanModel& plan, const Statement& s) {
   const auto is_generator = [](const Clause& c) { return c.kind == ClauseKind::generator; };
   const auto last = std::find_if(s.clauses.rbegin(), s.clauses.rend(), is_generator);
-  if (s.is_pull || last == s.clauses.rend() || last->set.kind != Set::Kind::range || !is_by_ones(last->set.step))
+  if (last == s.clauses.rend() || last->set.kind != Set::Kind::range || !is_by_ones(last->set.step))
     return std::nullopt;
   Variables inner{last->variable};
   for (auto c = s.clauses.rbegin(); c != last; ++c) {
@@ -131,12 +131,12 @@ std::optional<RowLoop> loop_of_rows(const PlanModel& plan, const Statement& s) {
   }
   RowLoop out{last->variable};
   for (const Reduction& r : s.reductions) {
-    if (names_any(*r.sender, inner) || names_any(*r.receiver, inner) ||
-        !names_side_by_side(plan, *r.place, out.variable, inner))
+    ExprPtr near = plain_value(plan, s, r), far = r.place;
+    if (s.is_pull) std::swap(near, far);
+    if (names_any(*r.sender, inner) || names_any(*r.receiver, inner) || !is_one_element(plan, *near) ||
+        !names_side_by_side(plan, *far, out.variable, inner))
       return std::nullopt;
-    const ExprPtr value = plain_value(plan, s, r);
-    if (!is_one_element(plan, *value)) return std::nullopt;
-    out.is_listed = out.is_listed || !names_side_by_side(plan, *value, out.variable, inner);
+    out.is_listed = out.is_listed || !names_side_by_side(plan, *near, out.variable, inner);
   }
   return out;
 }

@@ -261,6 +261,7 @@ void RowLetters::fill_listed(std::size_t reduction, const std::byte* base) {
     const std::size_t n = to.at++;
     for (std::size_t c = 0; c < words.size(); ++c)
       copy_words<Word>(to.words + sizeof(Word) * (c * to.rows + n), words[c].data() + row, 1);
+    if (!to.values) continue;
     const auto count = static_cast<std::size_t>(count_of(reduction, row));
     gather<bytes>(to.values, base, firsts, count, value_bytes);
     to.values += count * value_bytes;
@@ -276,11 +277,16 @@ void RowLetters::fill_listed(std::size_t reduction, const std::byte* base) {
 
 [[gnu::hot]] void RowLetters::copy_by_share(std::size_t reduction, std::span<std::size_t> starts, std::int64_t* firsts,
                                             std::int64_t* counts) const {
-  const Column &peers = this->peers(reduction), &from = this->firsts(reduction);
+  const Column& peers = this->peers(reduction);
+  const std::int64_t* from = this->firsts(reduction).data();
+  const bool is_listed = forms_[reduction].is_listed;
   for (std::size_t row = 0; row < rows_[reduction].rows; ++row) {
-    const std::size_t to = starts[number_of(peers[row])]++;
-    firsts[to] = from[row];
-    if (counts) counts[to] = count_of(reduction, row);
+    std::size_t& to = starts[number_of(peers[row])];
+    const std::int64_t count = count_of(reduction, row);
+    for (std::int64_t n = is_listed ? count : 1; n > 0; --n, ++to) {
+      firsts[to] = *from++;
+      if (counts) counts[to] = is_listed ? 1 : count;
+    }
   }
 }
 

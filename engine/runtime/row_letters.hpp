@@ -110,6 +110,7 @@ class RowLetters {
   };
   std::optional<Share> share_of(std::size_t reduction, std::int64_t peer) const;
   /// The rows' firsts, and counts if wanted, sharer by sharer: those of each from starts[share] on, which is moved on.
+  /// Listed elements are rows of one.
   void copy_by_share(std::size_t reduction, std::span<std::size_t> starts, std::int64_t* firsts,
                      std::int64_t* counts) const;
   /// The number of a rank's share, which has one.

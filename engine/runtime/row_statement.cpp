@@ -411,7 +411,8 @@ std::span<const std::span<std::byte>> RowStatement::places(std::size_t n, const 
       Part& part = parts_[k];
       const auto asked = letters_.share_of(k, came.from);
       if (!asked) fail_damaged_letter();
-      if (part.form.firsts == k) part.come.add_segment(asked->rows, asked->elements);
+      if (part.form.firsts == k)
+        part.come.add_segment(part.form.is_listed ? asked->elements : asked->rows, asked->elements);
       part.values.push_back(target_rows(part).last_values(came.letter, part.form.value_bytes, at));
     }
   }
@@ -428,9 +429,10 @@ std::span<const std::span<std::byte>> RowStatement::places(std::size_t n, const 
   // Places in the order of environments more often ascend than sender by sender.
   const auto near_firsts = [](const Part& p) { return p.form.firsts; };
   return can_be_listed() && are_distinct_where_assigned(near_firsts, [&](const Part& p) {
-           const DecidedRows& rows = letters_.rows(p.form.firsts);
-           return distinct_.are_distinct(std::span(rows.firsts).first(rows.rows),
-                                         p.form.has_counts ? rows.words.back().data() : nullptr, p.near.steps);
+           const bool has_counts = p.form.has_counts && !p.form.is_listed;
+           return distinct_.are_distinct(std::span(letters_.rows(p.form.firsts).firsts).first(p.come.rows()),
+                                         has_counts ? letters_.rows(p.form.table).words.back().data() : nullptr,
+                                         p.near.steps);
          });
 }
 
@@ -506,8 +508,9 @@ std::vector<Notice> RowStatement::notices(std::span<const Came> letters) const {
       const Part& part = parts_[k];
       const RowTable& table = tables_[k];
       if (table.rows == 0) continue;
-      const auto most =
-          came.has_body ? most_message_elements : static_cast<std::int64_t>(came.letter.size() / part.form.value_bytes);
+      const auto most = s_.is_pull || came.has_body
+                            ? most_message_elements
+                            : static_cast<std::int64_t>(came.letter.size() / part.form.value_bytes);
       Piece piece;
       for (std::size_t column = 0; column <= part.told.size(); ++column) {
         const bool is_count = column == part.told.size();

@@ -23,8 +23,9 @@ struct Case {
 
 const std::vector<std::string> usual{"s = rank", "d in world", "k in range(lengths[d])"};
 
+/// Pushed by `s` to `d`, or pulled by `s` from `d`.
 RandomPlan plan_of(const std::vector<std::string>& clauses, const std::vector<Case>& cases, const std::string& op,
-                   const std::string& type) {
+                   const std::string& type, bool is_pull = false) {
   const std::string varying = R"("time": "varying")";
   RandomPlan plan;
   plan.ranks = 3;
@@ -45,7 +46,8 @@ RandomPlan plan_of(const std::vector<std::string>& clauses, const std::vector<Ca
                   {"A2", type, {60}, {}, "", false, false}};
   RandomStatement s;
   s.clauses = clauses;
-  for (const Case& c : cases) s.reductions.push_back({c.place, "d", op, c.value, "s"});
+  s.is_pull = is_pull;
+  for (const Case& c : cases) s.reductions.push_back({c.place, is_pull ? "s" : "d", op, c.value, is_pull ? "d" : "s"});
   plan.statements = {s};
   return plan;
 }
@@ -65,7 +67,7 @@ Outcome outcome_of(const RandomPlan& plan, Loop expected) {
 }
 
 void check(const std::vector<std::string>& clauses, const std::vector<Case>& cases,
-           const std::vector<std::string>& types = {"f64", "i16", "f32", "c128"}) {
+           const std::vector<std::string>& types = {"f64", "i16", "f32", "c128"}, bool is_pull = false) {
   Loop expected = Loop::beside;
   for (const Case& c : cases)
     if (c.loop == Loop::none || expected == Loop::none) expected = Loop::none;
@@ -76,9 +78,9 @@ void check(const std::vector<std::string>& clauses, const std::vector<Case>& cas
   if (d != choosing.end()) choosing.insert(d + 1, "list[d, 1] > -1");
   for (const std::string& type : types)
     for (const char* op : {"assign", "sum"})
-      CHECK(outcome_of(plan_of(choosing, cases, op, type), expected).kind == Outcome::Kind::identical);
+      CHECK(outcome_of(plan_of(choosing, cases, op, type, is_pull), expected).kind == Outcome::Kind::identical);
   if (expected == Loop::beside)
-    CHECK(outcome_of(plan_of(clauses, cases, "assign", types[0]), expected).kind == Outcome::Kind::identical);
+    CHECK(outcome_of(plan_of(clauses, cases, "assign", types[0], is_pull), expected).kind == Outcome::Kind::identical);
 }
 
 }  // namespace
@@ -140,6 +142,20 @@ TEST_CASE("several reductions of the same turns", "[loop-rows][random]") {
   check(usual, {{"A[s * 12 + k]", "B[k]", Loop::beside}, {"M[k, s]", "B[k + 1]", Loop::beside}});
   check(usual, {{"A[s * 12 + k]", "B[k]", Loop::beside}, {"T[s, d % 2, k]", "N[k, d]", Loop::beside}});
   check(usual, {{"A[s * 12 + k]", "B[k]", Loop::beside}, {"A2[s * 12 - k + 11]", "B[k]", Loop::none}});
+}
+
+TEST_CASE("turns that a rank asks for are one row where the values lie side by side", "[loop-rows][random]") {
+  const std::vector<std::string> types{"f64", "i16", "c128"};
+  const auto pulled = [&](const std::vector<Case>& cases) { check(usual, cases, types, /*is_pull=*/true); };
+  pulled({{"A[d * 12 + k]", "B[k]", Loop::beside}});
+  pulled({{"M[k, d]", "B[k + s]", Loop::beside}});
+  pulled({{"M[k, d]", "N[k, s]", Loop::beside}});
+  pulled({{"A[d * 12 + 11 - k]", "B[d + k]", Loop::listed}});
+  pulled({{"M[(k + d) % 12, d]", "N[k, (d + s) % 3]", Loop::listed}});
+  pulled({{"A[d * 12 + k]", "B[11 - k]", Loop::none}});
+  check(usual, {{"A[d * 12 + k]", "k", Loop::none}}, {"i64"}, /*is_pull=*/true);
+  pulled({{"A[d * 12 + k]", "B[k]", Loop::beside}, {"A2[d * 12 + k]", "N[k, s]", Loop::beside}});
+  pulled({{"A[d * 12 + k]", "B[k]", Loop::beside}, {"A2[d * 12 + 11 - k]", "B[k + 2]", Loop::listed}});
 }
 
 TEST_CASE("fields of records in loops", "[loop-rows][random]") {

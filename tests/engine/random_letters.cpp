@@ -47,6 +47,7 @@ class LetterDrawing : Dice {
                  fmt::format("f = (moving[11 - k] + {}) % {}", between(0, 9), between(3, 8))};
     if (chance(30)) s.clauses.push_back(one_of<std::string>({"to != rank", "c > 0", "(k + f) % 2 == 0", "c + f < 7"}));
     has_turns_ = chance(40);
+    s.is_pull = is_pull_ = has_turns_ && chance(30);
     if (has_turns_)
       s.clauses.push_back(
           one_of<std::string>({"t in {0 ... c}", "t in range(6)", "t in range(c, f)", "t in range(f)"}));
@@ -58,9 +59,9 @@ class LetterDrawing : Dice {
 
   /// One element of the buffer, or those of a letter.
   std::string reference(const RandomBuffer& b, bool is_slice, const char* row) {
+    const std::string chosen = &b == &plan_.buffers[is_pull_ ? 0 : 1] ? "moving[t] % 12" : "t";
     const std::string last = !is_slice && has_turns_ && chance(92)
-                                 ? one_of<std::string>({"t", "t", "f + t", "t - c + 6", "2 + t",
-                                                        &b == &plan_.buffers[1] ? "moving[t] % 12" : "t"})
+                                 ? one_of<std::string>({"t", "t", "f + t", "t - c + 6", "2 + t", chosen})
                              : is_slice ? one_of<std::string>({"f : f + c", "0 : c", "f : f + c", "2 : c + 2"})
                                         : one_of<std::string>({"(k + f) % 12", "f", "(3 * k + c + f) % 12"});
     return b.shape.size() == 1 ? fmt::format("{}[{}]", b.name, last)
@@ -74,6 +75,7 @@ class LetterDrawing : Dice {
     RandomReduction r;
     r.sender = is_filtered ? "from" : "rank";
     r.receiver = "to";
+    if (is_pull_) std::swap(r.sender, r.receiver);
     const bool is_number = to.type[0] != 'p' && to.type[0] != 'c' && chance(25),
                is_slice = !is_number && chance(has_turns_ ? 3 : 60);
     const auto alike = [](const RandomBuffer& b, const std::string& other) { return b.name + other.substr(2); };
@@ -101,6 +103,7 @@ class LetterDrawing : Dice {
   }
 
   RandomPlan plan_;
+  bool is_pull_ = false;       ///< letters ask for what they would bring
   bool has_turns_ = false;     ///< a last loop, over elements that mostly lie side by side
   std::string place_, value_;  ///< of the first reduction
 };
