@@ -9,12 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "engine/analysis/enumeration.hpp"
 #include "engine/analysis/pattern.hpp"
-#include "engine/runtime/arrived_rows.hpp"
 #include "engine/runtime/ready_call.hpp"
-#include "engine/runtime/ready_rows.hpp"
-#include "engine/runtime/row_letters.hpp"
+#include "engine/runtime/row_finder.hpp"
 #include "kplan/transport.hpp"
 
 namespace kplan {
@@ -34,7 +31,7 @@ class RowStatement {
 
   bool has_own() const { return !own_.empty(); }
   /// What rows are found by, and what each call is for; for listings.
-  std::vector<std::pair<std::string, const RowCall*>> calls() const;
+  std::vector<std::pair<std::string, const RowCall*>> calls() const { return finder_.calls(); }
   const BoundPlan& bound() const { return bound_; }  ///< ranks are numbers of its group here
 
   /// One letter, from a number of the group.
@@ -65,35 +62,10 @@ class RowStatement {
   const ReadyCall* apply(const std::vector<BoundMemory>& memory);
 
  private:
-  /// What one end of a reduction evaluates: the place, an element, or an integer.
-  struct End {
-    ExprPtr expression;
-    std::optional<ColumnProgram> program;
-    /// Of an element: where it lies is its number times `unit`, and `offset`: bytes in the buffer, but numbers of
-    /// elements where these go to a list.
-    std::int64_t unit = 1, offset = 0;
-    RowSteps steps;  ///< of an element; of integers rows have one
-
-    bool is_element() const { return expression->kind == ExprKind::element; }
-    /// The buffer's memory; null for integers.
-    std::byte* base(const std::vector<BoundMemory>& memory) const {
-      return is_element() ? memory[static_cast<std::size_t>(expression->id)].base : nullptr;
-    }
-    void scale(std::int64_t* firsts, std::size_t count) const {
-      for (std::size_t row = 0; row < count; ++row) firsts[row] = firsts[row] * unit + offset;
-    }
-  };
   /// One reduction.
   struct Part {
-    const Reduction* reduction = nullptr;
-    RowForm form;
-    std::vector<int> told;              ///< variables that the other end uses
-    std::size_t turn = 0;               ///< where rows are loops: which of them is that of the loop
-    End near, far;                      ///< of the end that knows the pattern, of the other
-    std::optional<ReadyCall> update;    ///< null: values are copied
-    std::optional<ReadyRows> far_rows;  ///< finds the rows that have come; null where a column program must
-    /// The first part of the same rows whose elements of the far end lie like these here: this one, or one before it.
-    std::size_t far_firsts = 0;
+    const PartRows* rows;             ///< the finder's
+    std::optional<ReadyCall> update;  ///< null: values are copied
     /// Rows that were told to this end, and to parts that are alike there; then, of a pull, the rows that it asked for.
     ArrivedRows come;
     std::vector<const std::byte*> values;  ///< that have come, by segment; null: they are not in the letter
@@ -101,53 +73,27 @@ class RowStatement {
 
   /// `s`: the statement as its where-list is walked.
   RowStatement(const BoundPlan& bound, std::size_t number, Statement s, jit::Wait wait);
-  Part make_part(std::size_t k) const;
-  void prepare_end(Part& part, End& end, bool are_runs);
-  bool are_alike(const End& a, const End& b) const;
-  std::size_t first_alike(std::size_t k, End Part::*end) const;
-  std::size_t moving_dimension(const End& end) const;
-  bool are_contiguous(const Part& part, const End& end) const;
-  RowSteps steps_of(const End& end) const;
-  /// The columns of one table that code writes together.
-  using Columns = std::vector<Column*>;
-  std::vector<Columns> columns_of(std::size_t table);
-  void make_code(jit::Wait wait);
-  bool find_by_code();
-  void find_by_enumeration();
-  void note_columns();
   bool is_long(std::size_t share, std::size_t least_bytes) const;
   void add_bodies(const std::vector<BoundMemory>& memory, std::span<transport::OutgoingLetter> letters);
   /// The rows that were told and are those of this part, too.
-  const ArrivedRows& told_rows(const Part& part) const { return parts_[part.far_firsts].come; }
+  const ArrivedRows& told_rows(const Part& part) const { return parts_[part.rows->far_firsts].come; }
   /// The rows that this part's values go to.
   const ArrivedRows& target_rows(const Part& part) const {
-    return parts_[s_.is_pull ? part.form.firsts : part.far_firsts].come;
+    return parts_[s_.is_pull ? part.rows->form.firsts : part.rows->far_firsts].come;
   }
   template <class Leader, class F>
   bool are_distinct_where_assigned(const Leader& first_alike, const F& are_distinct) const;
-  bool locate(Part& part, const RowTable& table);
-  bool locate_by_code(Part& part, const RowTable& table);
-  bool locate_by_columns(Part& part, const RowTable& table);
-  template <class CountOf>
-  bool has_last_turns(Part& part, const CountOf& count_of, std::int64_t* firsts);
   bool can_be_listed() const;
   bool is_apart(const Part& part, const Came& came) const {
-    return part.form.may_be_apart && (came.has_body || came.from == bound_.state.rank);
+    return part.rows->form.may_be_apart && (came.has_body || came.from == bound_.state.rank);
   }
   void copy_own(const Part& part, const std::vector<BoundMemory>& memory) const;
 
   BoundPlan bound_;
   const Statement s_;
-  std::optional<RowLoop> loop_;  ///< whose turns are one row
+  RowFinder finder_;
   std::vector<Part> parts_;
   RowLetters letters_;  ///< of the rows of this rank's environments
-  Enumeration enumeration_;
-  Block block_;
-  std::optional<ReadyRows> near_rows_;  ///< null where the enumeration must find them
-  std::vector<std::int64_t*> columns_;  ///< that near_rows_ writes to; empty: they may lie elsewhere now
-  /// Of columns that are written together, table by table: how many rows they have room for, and how many there are.
-  std::vector<std::int64_t> room_, found_;
-  std::vector<const std::byte*> word_columns_;  ///< of rows that have come
 
   std::vector<std::vector<std::byte>> memories_;                 ///< by share, of letters that have no room elsewhere
   std::span<const std::byte> own_;                               ///< this rank's share
