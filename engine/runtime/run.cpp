@@ -356,6 +356,7 @@ bool Runner::take_piece(IncomingMessage& m) {
 inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messages) {
   if (messages.empty()) [[likely]]
     return true;
+  awaits_first_ = false;  // what others take from here on is part of the run
   return wait_until([&] { return messages.empty(); },
                     [&] {
                       std::vector<Wait> out;
