@@ -85,7 +85,7 @@ void check(const std::vector<std::string>& clauses, const std::vector<Case>& cas
 
 }  // namespace
 
-TEST_CASE("turns whose places lie side by side are one row, whatever is sent there", "[loop-rows][random]") {
+TEST_CASE("turns whose places lie side by side are one row, whatever is sent there", "[loop-rows]") {
   check(usual, {{"A[s * 12 + k]", "B[list[d, k]]", Loop::listed}});
   check(usual, {{"A[s * 12 + k]", "B[k]", Loop::beside}});
   check(usual, {{"A[k + s * 12 + 1]", "B[d + k]", Loop::beside}});
@@ -98,7 +98,7 @@ TEST_CASE("turns whose places lie side by side are one row, whatever is sent the
   check(usual, {{"A[s * 12 + k]", "k * 10 + d", Loop::listed}}, {"i64"});
 }
 
-TEST_CASE("turns that are rows of their own", "[loop-rows][random]") {
+TEST_CASE("turns that are rows of their own", "[loop-rows]") {
   check(usual, {{"A[s * 12 + 11 - k]", "B[k]", Loop::none}});
   check(usual, {{"A[s * 22 + 2 * k]", "B[k]", Loop::none}});
   check(usual, {{"A[(s * 12 + k) * 1]", "B[k]", Loop::none}});
@@ -113,7 +113,7 @@ TEST_CASE("turns that are rows of their own", "[loop-rows][random]") {
         {{"M[i - i + k, s]", "B[k]", Loop::none}});
 }
 
-TEST_CASE("loops in loops, bounds of all kinds, bindings", "[loop-rows][random]") {
+TEST_CASE("loops in loops, bounds of all kinds, bindings", "[loop-rows]") {
   check({"s = rank", "d in world", "k in range(lengths[d])", "i = list[d, k]"},
         {{"A[s * 12 + k]", "B[i]", Loop::listed}});
   check({"s = rank", "d in world", "j in range(2)", "k in range(j, lengths[d])"},
@@ -135,7 +135,7 @@ TEST_CASE("loops in loops, bounds of all kinds, bindings", "[loop-rows][random]"
         {{"A[k - 5000000000 + s * 12]", "B[list[d, k - 5000000000]]", Loop::listed}});
 }
 
-TEST_CASE("several reductions of the same turns", "[loop-rows][random]") {
+TEST_CASE("several reductions of the same turns", "[loop-rows]") {
   check(usual,
         {{"A[s * 12 + k]", "B[list[d, k]]", Loop::listed}, {"A2[s * 12 + k]", "N[list[d, k], s]", Loop::listed}});
   check(usual, {{"A[s * 12 + k]", "B[k]", Loop::beside}, {"A2[s * 12 + k]", "B[list[d, k]]", Loop::listed}});
@@ -144,7 +144,7 @@ TEST_CASE("several reductions of the same turns", "[loop-rows][random]") {
   check(usual, {{"A[s * 12 + k]", "B[k]", Loop::beside}, {"A2[s * 12 - k + 11]", "B[k]", Loop::none}});
 }
 
-TEST_CASE("turns that a rank asks for are one row where the values lie side by side", "[loop-rows][random]") {
+TEST_CASE("turns that a rank asks for are one row where the values lie side by side", "[loop-rows]") {
   const std::vector<std::string> types{"f64", "i16", "c128"};
   const auto pulled = [&](const std::vector<Case>& cases) { check(usual, cases, types, /*is_pull=*/true); };
   pulled({{"A[d * 12 + k]", "B[k]", Loop::beside}});
@@ -158,14 +158,14 @@ TEST_CASE("turns that a rank asks for are one row where the values lie side by s
   pulled({{"A[d * 12 + k]", "B[k]", Loop::beside}, {"A2[d * 12 + 11 - k]", "B[k + 2]", Loop::listed}});
 }
 
-TEST_CASE("fields of records in loops", "[loop-rows][random]") {
+TEST_CASE("fields of records in loops", "[loop-rows]") {
   for (const auto& [place, value, loop] :
        {Case{"pairs[s * 12 + k].n", "from[list[d, k]].n", Loop::listed},
         Case{"pairs[s * 12 + k].n", "from[k].n", Loop::beside}, Case{"pairs[s * 12 + k]", "from[k + d]", Loop::beside}})
     CHECK(outcome_of(plan_of(usual, {{place, value, loop}}, "assign", "f64"), loop).kind == Outcome::Kind::identical);
 }
 
-TEST_CASE("what is wrong in some turn of a loop is said as the reference says it", "[loop-rows][random]") {
+TEST_CASE("what is wrong in some turn of a loop is said as the reference says it", "[loop-rows]") {
   const std::vector<std::string> shorter{"s = rank", "d in world", "k in range(lengths[d] + 4)"};
   for (const auto& [clauses, place, value, loop] :
        {std::tuple(usual, "small[k]", "B[k]", Loop::beside),                    // the last turns, and places met twice
