@@ -126,6 +126,15 @@ class Runner final : private FaultNotes {
     has_moved_ = true;
     awaits_first_ = false;
   }
+  /// What follows counts for neither way of a run; or does again.
+  void leave_trials(transport::Clock::time_point now) {
+    fetch_trial_.leave(now);
+    place_trial_.leave(now);
+  }
+  void come_back_to_trials(transport::Clock::time_point now) {
+    fetch_trial_.come_back(now);
+    place_trial_.come_back(now);
+  }
   void push_pieces();
   const ReadyCall* send_rest(OutgoingMessage& m);
   void collect_loans();
@@ -197,16 +206,8 @@ class Runner final : private FaultNotes {
   bool are_places_told_ = false;  ///< to their channels, since buffers were bound
   /// Whether the transport takes messages from where they lie, or they are packed. Likely where all have long blocks.
   RunTrial place_trial_{/*first=*/RunTrial::runs, /*worth_it=*/1, /*is_likely=*/false};
-  bool times_first_ = false;   ///< trials are to know when the first that it is sent has come
-  bool awaits_first_ = false;  ///< that, still
-  void leave_trials(transport::Clock::time_point now) {
-    fetch_trial_.leave(now);
-    place_trial_.leave(now);
-  }
-  void come_back_to_trials(transport::Clock::time_point now) {
-    fetch_trial_.come_back(now);
-    place_trial_.come_back(now);
-  }
+  bool times_first_ = false;        ///< trials are to know when the first that it is sent has come
+  bool awaits_first_ = false;       ///< that, still
   std::vector<std::byte> fetched_;  ///< a part of a message
   std::vector<std::byte> made_;     ///< a whole message, before it is copied to a slot that is far
   std::uint64_t run_ = 0;
