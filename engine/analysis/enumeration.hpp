@@ -16,7 +16,7 @@ namespace kplan {
 bool hangs_on_contents(const Statement& s);
 /// Whether a slice's bounds do, in a place or value: each environment has a slice of its own. `turns`: a variable whose
 /// range is taken as a slice; -1: none.
-bool do_slices_hang_on_contents(const Statement& s, int turns = -1);
+bool do_slices_hang_on_contents(const Statement& s, int turns);
 /// Whether single elements do, and nothing but what chooses them, and `turns`, makes environments: each has an element
 /// of its own.
 bool do_contents_choose_elements(const Statement& s, int turns = -1);

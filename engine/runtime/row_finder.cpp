@@ -274,4 +274,20 @@ bool RowFinder::has_last_turns(PartRows& part, const CountOf& count_of, std::int
   return true;
 }
 
+Piece RowFinder::told_environments(std::size_t part, const RowTable& table, std::int64_t most) const {
+  const PartRows& p = parts_[part];
+  Piece out;
+  for (std::size_t column = 0; column <= p.told.size(); ++column) {
+    const bool is_one = column == p.told.size() && (loop_ || !p.form.has_counts), is_turn = loop_ && column == p.turn;
+    Words& words = out.tracks.emplace_back().bases;
+    for (std::size_t row = 0; row < table.rows; ++row) {
+      const std::int64_t word = is_one ? 1 : table.at(column, row), turns = loop_ ? table.at(p.told.size(), row) : 1;
+      if (loop_ && (turns < 1 || turns > most - std::ssize(words))) fail_damaged_letter();
+      for (std::int64_t turn = 0; turn < turns; ++turn) words.push_back(is_turn ? word + turn : word);
+    }
+  }
+  out.list_length = std::ssize(out.tracks.front().bases);
+  return out;
+}
+
 }  // namespace kplan

@@ -72,6 +72,10 @@ class RowFinder {
     return locate_by_code(parts_[part], table, to) || locate_by_columns(parts_[part], table, to);
   }
 
+  /// What rows tell as a piece of environments, and of how many elements each is: a turn of a loop is one. Throws
+  /// TransportError (KP-T012) where loops have more turns than `most`.
+  Piece told_environments(std::size_t part, const RowTable& table, std::int64_t most) const;
+
  private:
   using End = PartRows::End;
   /// The columns of one table that code writes together.

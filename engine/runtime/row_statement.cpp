@@ -242,23 +242,7 @@ std::vector<Notice> RowStatement::notices(std::span<const Came> letters) const {
       const auto most = s_.is_pull || came.has_body
                             ? most_message_elements
                             : static_cast<std::int64_t>(came.letter.size() / part.rows->form.value_bytes);
-      Piece piece;
-      for (std::size_t column = 0; column <= part.rows->told.size(); ++column) {
-        const bool is_count = column == part.rows->told.size();
-        Words& words = piece.tracks.emplace_back().bases;
-        for (std::size_t row = 0; row < table.rows; ++row) {
-          if (!finder_.loop()) {
-            words.push_back(is_count && !part.rows->form.has_counts ? 1 : table.at(column, row));
-            continue;
-          }
-          const std::int64_t count = table.at(part.rows->told.size(), row),
-                             first = is_count ? 1 : table.at(column, row);
-          if (count < 1 || count > most - std::ssize(words)) fail_damaged_letter();
-          for (std::int64_t turn = 0; turn < count; ++turn)
-            words.push_back(first + (column == part.rows->turn ? turn : 0));
-        }
-      }
-      piece.list_length = std::ssize(piece.tracks.front().bases);
+      Piece piece = finder_.told_environments(k, table, most);
       notice.parts.push_back({static_cast<int>(k), {std::move(piece)}});
     }
   }
