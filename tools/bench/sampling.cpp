@@ -121,7 +121,12 @@ std::vector<Measured> sample(const Team& team, const std::vector<Candidate>& can
       mine[k] = timed(team, candidates[k], batches[k]) / static_cast<double>(batches[k]);
     }
     MPI_Allreduce(mine.data(), slowest.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, team.comm);
-    for (std::size_t k = 0; k < candidates.size(); ++k) samples[k].push_back(slowest[k]);
+    for (std::size_t k = 0; k < candidates.size(); ++k) {
+      samples[k].push_back(slowest[k]);
+      // Runs that were slow in the beginning, or while they were counted, have left batches that are mostly their ends.
+      if (!before && slowest[k] * static_cast<double>(batches[k]) < limits.batch_us / 2)
+        batches[k] = std::min(2 * batches[k], largest_batch);
+    }
   } while (decided_by_first(team, wants_more(samples, limits, seconds_since(start))));
   std::vector<Measured> out;
   for (std::size_t k = 0; k < candidates.size(); ++k)
