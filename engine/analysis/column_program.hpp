@@ -16,7 +16,7 @@ namespace kplan {
 using Column = Words;
 
 /// The words of a column that shall have `count` of them.
-inline std::int64_t* room_in(Column& column, std::size_t count) {
+[[gnu::hot]] inline std::int64_t* room_in(Column& column, std::size_t count) {
   if (column.size() < count) column.resize(std::max(count, 2 * column.size()));
   return column.data();
 }

@@ -57,8 +57,8 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, Statement
 [[gnu::hot]] void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& memory,
                                      std::uint64_t uniform_hash, transport::SparseExchange& exchange,
                                      std::vector<transport::OutgoingLetter>& letters) {
-  bound_.state.parameters = state.parameters;
-  bound_.state.contents = state.contents;
+  std::ranges::copy(state.parameters, bound_.state.parameters.begin());
+  std::ranges::copy(state.contents, bound_.state.contents.begin());
   for (Part& part : parts_)
     if (part.update) part.update->set_varying(state.parameters);
   finder_.find(letters_);

@@ -27,12 +27,12 @@ struct RunContext {
   FaultNotes& notes;
 
   /// Makes a message of values.
-  void pack(std::span<ReadyCall> calls, std::byte* message) const {
+  [[gnu::hot]] void pack(std::span<ReadyCall> calls, std::byte* message) const {
     for (ReadyCall& call : calls)
       if (call(memory, message) != 0) notes.note_zero_divisor(call, /*is_value=*/true);
   }
   /// Applies what a message has brought. `has_values`: they are evaluated only here, and there is no message.
-  void unpack(std::span<ReadyCall> calls, const std::byte* message, bool has_values) const {
+  [[gnu::hot]] void unpack(std::span<ReadyCall> calls, const std::byte* message, bool has_values) const {
     for (ReadyCall& call : calls)
       if (call.unpack(memory, message) != 0) notes.note_zero_divisor(call, has_values);
   }

@@ -74,7 +74,7 @@ class MpiTransport final : public Backend {
     return bytes > ahead_bytes_ && ahead_bytes_ > 0 ? std::max(ahead_bytes_, bytes / most_parts) : 0;
   }
   bool places_messages(int) const override { return true; }
-  void progress() override { world_->drive(); }
+  [[gnu::hot]] void progress() override { world_->drive(); }
   void pause(unsigned idle_rounds) override {
     // MPI moves long messages only while it is asked to: a rank that sleeps, or yields to another process, holds up
     // both ends.

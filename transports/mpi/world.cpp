@@ -80,7 +80,7 @@ void World::adopt(std::vector<MPI_Request> requests, std::shared_ptr<const void>
   orphans_.push_back({std::move(requests), std::move(memory)});
 }
 
-void World::drive() {
+[[gnu::hot]] void World::drive() {
   in_flight_->move_on();
   if (std::exchange(is_driven_, false)) return;
   int is_there = 0;

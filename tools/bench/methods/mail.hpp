@@ -13,9 +13,7 @@ namespace kplan::bench {
 /// What a rank sends in one exchange: a letter for each target, one after the other in the outboxes.
 struct Letters {
   std::vector<std::int32_t> targets, counts, firsts;
-  /// Where it is not empty, numbers counts and firsts are of this list, and it says where in the outboxes elements
-  /// stand.
-  std::vector<std::int32_t> elements;
+  std::vector<std::int32_t> elements;  ///< if any: counts and firsts are of this list of places in the outboxes
 };
 
 /// The rank's memory. A letter from rank s is to lie in row s of the inboxes, with its length in received[s].
@@ -28,7 +26,6 @@ struct Mail {
   AlignedMemory received;                        ///< i32
   std::vector<Letters> exchanges;                ///< by turns
   std::size_t turn = 0;
-
   std::vector<std::int32_t> elements;  ///< the list of the exchange whose turn it is
 
   /// The next exchange, of which the list is in `elements` then, as a program would have made it there.
