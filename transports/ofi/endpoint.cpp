@@ -123,22 +123,26 @@ void Endpoint::fail(Operation& operation, const std::string& text) {
   operation.failed();
 }
 
-void Endpoint::retry() {
+/// Whether any has gone.
+bool Endpoint::retry() {
   Operation* const last = last_waiting_;
+  bool is_any = false;
   for (int vain = 0; first_waiting_ != nullptr && vain < most_vain_tries;) {
     Operation& operation = *first_waiting_;
     first_waiting_ = operation.next_;
     if (first_waiting_ == nullptr) last_waiting_ = nullptr;
     submit(operation);
     if (last_waiting_ == &operation) ++vain;
+    else is_any = true;
     if (&operation == last) break;
   }
+  return is_any;
 }
 
 bool Endpoint::poll() {
   bool is_any = poll(received_.get());
   is_any = poll(sent_.get()) || is_any;
-  if (first_waiting_ != nullptr) retry();
+  if (first_waiting_ != nullptr) is_any = retry() || is_any;
   return is_any;
 }
 

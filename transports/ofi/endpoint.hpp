@@ -105,7 +105,7 @@ class Endpoint {
   void fail(Operation& operation, const std::string& text);
   bool poll(fid_cq* queue);
   void take_error(fid_cq* queue);
-  void retry();
+  bool retry();
 
   Provider provider_;
   Open<fid_fabric> fabric_;

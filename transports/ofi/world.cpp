@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto time_of_leaving = 10s;
+constexpr auto time_of_leaving = 10s, most_time_of_leaving = 60s;  ///< since something moved; in all
 constexpr auto time_to_hear_of_death = 500ms;
 
 }  // namespace
@@ -112,12 +112,19 @@ void World::notified(std::uint32_t what) {
 }
 
 void World::leave() {
-  const Clock::time_point deadline =
-      Clock::now() + std::min<Clock::duration>(time_of_leaving, timeout_from_environment());
+  const auto after = [](Clock::duration time) {
+    return Clock::now() + std::min<Clock::duration>(time, timeout_from_environment());
+  };
+  const Clock::time_point end = after(most_time_of_leaving);
+  Clock::time_point deadline = after(time_of_leaving);
   const auto wait_until = [&](const auto& is_so) {
-    for (unsigned idle = 0; !is_so() && Clock::now() < deadline; ++idle) {
-      (void)endpoint_->poll();
-      pause_thread(idle, true);
+    for (unsigned idle = 0; !is_so() && Clock::now() < std::min(deadline, end); ++idle) {
+      if (endpoint_->poll()) {  // others that take what is there may take long
+        deadline = after(time_of_leaving);
+        idle = 0;
+      } else {
+        pause_thread(idle, true);
+      }
     }
   };
   wait_until([&] {
