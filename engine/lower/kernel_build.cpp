@@ -278,8 +278,9 @@ KernelCall Lowering::Build::finish(const char* kind, int reduction, bool is_inje
     const bool is_innermost = d + 1 == nest.counts.size();
     const std::int64_t element =
         std::max<std::int64_t>(1, std::abs(nest.tracks.empty() ? 8 : nest.tracks.back().strides[d]));
-    const bool is_short = is_innermost ? nest.counts[d] * element <= longest_literal_run_bytes
-                                       : nest.counts[d] <= longest_literal_extent && !is_cut;
+    const bool is_short = nest.counts[d] <= longest_literal_extent
+                              ? is_innermost || !is_cut
+                              : is_innermost && nest.counts[d] * element <= longest_literal_run_bytes;
     spec.extents.push_back(is_short && lowering.literals_ != Literals::innermost ? nest.counts[d] : at_run_time);
   }
   spec.name =

@@ -222,6 +222,18 @@ TEST_CASE("what a rank sends to itself is moved in one pass, unless it reads wha
       lowered(R"("a": {"type": "f64", "shape": [8]})", "a[7 - i]@0 <<= a[i]@0 where i in range(8)").staging.empty());
 }
 
+TEST_CASE("loops of a few steps are literal, also innermost ones whose steps are far apart") {
+  const std::shared_ptr<const Plan> holder = std::make_shared<const Plan>(
+      plan_of(R"("u": {"type": "f64", "shape": [66, 66, 66]})",
+              "u[1:65, 1:65, to]@rank <<= u[1:65, 1:65, from]@rank where d in {-1, 1}, from = d > 0 ? 64 : 1, "
+              "to = d > 0 ? 0 : 65"));
+  const BoundPlan bound = bind_values(std::shared_ptr<const PlanModel>(holder, &holder->model()), {}, 0, 1).bound;
+  SpecTable specs;
+  lower(bound, build_schedule(bound), specs);
+  REQUIRE(specs.specs().size() == 1);  // row by row, both faces of one together
+  CHECK(specs.specs()[0].extents == std::vector<std::int64_t>{jit::at_run_time, jit::at_run_time, 2});
+}
+
 TEST_CASE("a message that goes to the same places as the own share is unpacked in one pass with it") {
   const auto lowered = [](const char* statement, int rank) {
     const std::shared_ptr<const Plan> holder = std::make_shared<const Plan>(
