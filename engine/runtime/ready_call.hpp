@@ -2,6 +2,7 @@
 // A kernel call with its code, ready to be made again and again, as a whole or for a part of its iterations.
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,14 +13,13 @@
 
 namespace kplan {
 
-/// Allocates nothing when it is called. Not copied once made: it points into itself.
+/// Allocates nothing when it is called. What a call reads lies together, in two or three cache lines as a rule:
+/// programs compute between runs, and then each line comes from memory. The rest is apart.
 class ReadyCall {
  public:
   /// `spec` is that of the call, null where it has none.
   ReadyCall(KernelCall call, jit::Kernel kernel, const jit::KernelSpec* spec);
   ReadyCall(KernelCall call, NativeReduction native);
-  ReadyCall(ReadyCall&&) noexcept = default;
-  ReadyCall& operator=(ReadyCall&&) noexcept = default;
 
   /// Runs it on the memory; `message` is the message's first byte. Returns 0, or 1 + the number of an iteration with a
   /// zero divisor.
@@ -31,12 +31,18 @@ class ReadyCall {
   /// The same with another list for stream 0, the only one that has one.
   std::uint64_t unpack_listed(const std::vector<BoundMemory>& memory, const std::byte* message,
                               std::span<const jit::ListEntry> places);
+  /// Asks for the lines that a call reads, before it comes.
+  [[gnu::always_inline]] void prefetch() const {
+    constexpr std::size_t line_bytes = 64, most_lines = 3;
+    const auto* const first = reinterpret_cast<const std::byte*>(frame_.get());
+    for (std::size_t k = 0; k < most_lines; ++k) __builtin_prefetch(first + k * line_bytes);
+  }
   /// Its part of the message lies so much further back: in a message of several.
   void move_in_message(std::int64_t bytes);
   void set_varying(const std::vector<ScalarValue>& parameters);
-  const KernelCall& call() const { return call_; }
+  const KernelCall& call() const { return details_->call; }
   /// How many bytes that lie together at both ends it copies at a time; 0: it does not copy.
-  std::int64_t run_bytes() const { return run_bytes_; }
+  std::int64_t run_bytes() const { return details_->run_bytes; }
 
   /// How the call falls into units, the smallest parts that can be run alone: unit u works on `unit_bytes` bytes of the
   /// message from `first_byte + u * unit_bytes` on.
@@ -44,7 +50,7 @@ class ReadyCall {
     std::int64_t first_byte = 0, unit_bytes = 0, count = 0;
   };
   /// Nothing where it cannot be run in parts.
-  const std::optional<Units>& units() const { return units_; }
+  const std::optional<Units>& units() const { return details_->units; }
   /// The units [first, end), not none; `bytes` is where the first one's part of the message lies.
   std::uint64_t run_units(const std::vector<BoundMemory>& memory, std::byte* bytes, std::int64_t first,
                           std::int64_t end);
@@ -62,7 +68,6 @@ class ReadyCall {
     std::size_t slot = 0;
     std::vector<std::int64_t> strides;  ///< by dimension
   };
-
   /// A stream whose address can be another at every call.
   struct Base {
     std::uint32_t stream = 0;
@@ -70,36 +75,55 @@ class ReadyCall {
     std::int64_t offset_bytes = 0;
   };
 
+  enum class Form : std::uint8_t { kernel, copy, native };
+  /// What a call reads. In the same memory follow the moving streams and the arrays of the arguments.
+  struct Frame {
+    jit::KernelArguments arguments;  ///< of a copy the bytes, as the one extent, and whether it goes past the caches
+    jit::Kernel kernel;
+    std::uint32_t moving = 0;  ///< so many streams
+    Form form = Form::kernel;
+    bool has_varying = false;
+
+    std::span<Base> moving_streams() { return {reinterpret_cast<Base*>(this + 1), moving}; }
+    std::byte** bases() { return const_cast<std::byte**>(arguments.bases); }
+    const jit::ListEntry** lists() { return const_cast<const jit::ListEntry**>(arguments.lists); }
+    std::uint64_t* scalars() { return const_cast<std::uint64_t*>(arguments.scalars); }
+  };
+  struct FreeFrame {
+    void operator()(Frame* frame) const;
+  };
+  struct Details {
+    KernelCall call;
+    std::optional<NativeReduction> native;
+    std::int64_t native_offset_bytes = 0;  ///< in the message
+    std::int64_t run_bytes = 0;
+    std::optional<Units> units;
+    std::vector<Level> levels;
+    std::vector<std::int64_t> list_strides;  ///< by stream: what one iteration of the list adds
+    std::vector<Position> positions;
+    std::array<std::int64_t, most_levels> at{};  ///< the iteration of each level that is fixed
+    std::vector<std::byte*> part_bases;          ///< arguments of a part
+    std::vector<const jit::ListEntry*> part_lists;
+    std::vector<std::int64_t> part_extents;
+    std::vector<std::uint64_t> part_scalars;
+  };
+
+  void make_frame(jit::Kernel kernel, Form form);
   std::int64_t find_run_bytes(const jit::KernelSpec& spec) const;
   std::int64_t copied_bytes(const jit::KernelSpec& spec) const;
   void set_stores(std::int64_t bytes);
   /// Parts that are packed are read at once.
-  bool parts_go_past_caches() const { return goes_past_caches_ && call_.streams[0].kind == StreamKind::buffer; }
-  std::optional<Units> find_units(const jit::KernelSpec& spec);
+  bool parts_go_past_caches() const {
+    return frame_->arguments.goes_past_caches != 0 && details_->call.streams[0].kind == StreamKind::buffer;
+  }
+  void find_units(const jit::KernelSpec& spec);
   std::uint64_t cut(std::size_t level, std::int64_t first, std::int64_t end);
   std::uint64_t run_box(std::size_t level, std::int64_t first, std::int64_t end);
   static std::byte* address(const Base& b, const std::vector<BoundMemory>& memory, std::byte* message);
   void set_bases(const std::vector<BoundMemory>& memory, std::byte* message);
 
-  KernelCall call_;
-  jit::Kernel kernel_;
-  std::optional<NativeReduction> native_;
-  std::int64_t native_offset_bytes_ = 0;  ///< in the message
-  std::vector<Base> moving_;
-  std::vector<std::byte*> bases_;
-  std::vector<const jit::ListEntry*> lists_;
-
-  std::int64_t run_bytes_ = 0;
-  bool goes_past_caches_ = false;  ///< as a whole
-  std::optional<Units> units_;
-  std::vector<Level> levels_;
-  std::vector<std::int64_t> list_strides_;  ///< by stream: what one iteration of the list adds
-  std::vector<Position> positions_;
-  std::array<std::int64_t, most_levels> at_{};  ///< the iteration of each level that is fixed
-  std::vector<std::byte*> part_bases_;          ///< arguments of a part
-  std::vector<const jit::ListEntry*> part_lists_;
-  std::vector<std::int64_t> part_extents_;
-  std::vector<std::uint64_t> part_scalars_;
+  std::unique_ptr<Frame, FreeFrame> frame_;
+  std::unique_ptr<Details> details_;
 };
 
 }  // namespace kplan

@@ -28,13 +28,17 @@ struct RunContext {
 
   /// Makes a message of values.
   [[gnu::hot]] void pack(std::span<ReadyCall> calls, std::byte* message) const {
-    for (ReadyCall& call : calls)
-      if (call(memory, message) != 0) notes.note_zero_divisor(call, /*is_value=*/true);
+    for (std::size_t k = 0; k < calls.size(); ++k) {
+      if (k + 1 < calls.size()) calls[k + 1].prefetch();
+      if (calls[k](memory, message) != 0) notes.note_zero_divisor(calls[k], /*is_value=*/true);
+    }
   }
   /// Applies what a message has brought. `has_values`: they are evaluated only here, and there is no message.
   [[gnu::hot]] void unpack(std::span<ReadyCall> calls, const std::byte* message, bool has_values) const {
-    for (ReadyCall& call : calls)
-      if (call.unpack(memory, message) != 0) notes.note_zero_divisor(call, has_values);
+    for (std::size_t k = 0; k < calls.size(); ++k) {
+      if (k + 1 < calls.size()) calls[k + 1].prefetch();
+      if (calls[k].unpack(memory, message) != 0) notes.note_zero_divisor(calls[k], has_values);
+    }
   }
 };
 
