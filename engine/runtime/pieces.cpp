@@ -26,7 +26,8 @@ void MessageCursor::reserve(const std::vector<ReadyCall>& calls) {
 }
 
 const ReadyCall* MessageCursor::go(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
-                                   std::byte* bytes, std::size_t count, bool packs) {
+                                   std::byte* bytes, std::size_t count, Way way) {
+  const bool packs = way == Way::pack;
   const ReadyCall* faulty = nullptr;
   auto left = static_cast<std::int64_t>(count);
   const auto advance = [&](std::int64_t n) {
@@ -52,7 +53,8 @@ const ReadyCall* MessageCursor::go(std::vector<ReadyCall>& calls, const std::vec
     }
     const std::int64_t whole = in_bounce_ > 0 ? 0 : std::min(units.count - next_unit_, left / units.unit_bytes);
     if (whole > 0) {
-      if (call.run_units(memory, bytes, next_unit_, next_unit_ + whole) != 0) faulty = &call;
+      const auto run = way == Way::unpack_ahead ? &ReadyCall::run_units_ahead : &ReadyCall::run_units;
+      if ((call.*run)(memory, bytes, next_unit_, next_unit_ + whole) != 0) faulty = &call;
       next_unit_ += whole;
       advance(whole * units.unit_bytes);
       continue;
@@ -72,15 +74,33 @@ const ReadyCall* MessageCursor::go(std::vector<ReadyCall>& calls, const std::vec
   return faulty;
 }
 
+/// The next bytes, as many as lie in one block if these are enough; how many.
+std::size_t MessageCursor::copy_block(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
+                                      std::byte* bytes, std::size_t count, transport::Stores stores) {
+  constexpr std::int64_t enough = 1024;
+  if (next_call_ == calls.size()) return 0;
+  const ReadyCall& call = calls[next_call_];
+  const ReadyCall::Units& units = *call.units();
+  const std::int64_t now = std::min(static_cast<std::int64_t>(count), units.count - next_unit_);
+  if (now < enough || at_ < units.first_byte) return 0;
+  if (!call.copy_units(memory, bytes, next_unit_, next_unit_ + now, stores)) return 0;
+  next_unit_ += now;
+  at_ += now;
+  return static_cast<std::size_t>(now);
+}
+
 const ReadyCall* MessageCursor::pack_apart(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
                                            std::byte* bytes, std::size_t count, transport::Stores stores) {
   constexpr std::size_t part_bytes = 8192;
   alignas(64) std::byte part[part_bytes];
   const ReadyCall* faulty = nullptr;
   while (count > 0) {
-    const std::size_t now = std::min(part_bytes, count);
-    if (const ReadyCall* call = go(calls, memory, part, now, /*packs=*/true)) faulty = call;
-    transport::copy_to_slot(bytes, part, now, stores);
+    std::size_t now = copy_block(calls, memory, bytes, count, stores);
+    if (now == 0) {
+      now = std::min(part_bytes, count);
+      if (const ReadyCall* call = go(calls, memory, part, now, Way::pack)) faulty = call;
+      transport::copy_to_slot(bytes, part, now, stores);
+    }
     bytes += now;
     count -= now;
   }
@@ -115,8 +135,8 @@ const ReadyCall* OutgoingPieces::pack_rest(std::vector<ReadyCall>& calls, const 
 }
 
 const ReadyCall* IncomingPieces::take(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
-                                      const std::byte* bytes, std::size_t count) {
-  const ReadyCall* const faulty = cursor_.unpack(calls, memory, bytes, count);
+                                      const std::byte* bytes, std::size_t count, bool are_far) {
+  const ReadyCall* const faulty = cursor_.unpack(calls, memory, bytes, count, are_far);
   taken_ += count;
   if (taken_ < bytes_) return faulty;
   taken_ = 0;
@@ -136,8 +156,8 @@ IncomingPieces::Came IncomingPieces::advance(std::vector<ReadyCall>& calls, cons
                                              const ReadyCall*& faulty) {
   if (!has_arrived()) return Came::nothing;
   const std::byte* const slot = stream_->channel->arrived(stream_->next_);
-  if (const ReadyCall* call =
-          take(calls, memory, slot + PieceStream::head_bytes, std::min(left(), stream_->piece_bytes())))
+  if (const ReadyCall* call = take(calls, memory, slot + PieceStream::head_bytes,
+                                   std::min(left(), stream_->piece_bytes()), stream_->channel->is_far(stream_->next_)))
     faulty = call;
   stream_->channel->release(stream_->next_++);
   return taken_ == 0 ? Came::last_piece : Came::piece;

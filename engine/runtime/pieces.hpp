@@ -37,23 +37,27 @@ class MessageCursor {
   /// left.
   const ReadyCall* pack(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* bytes,
                         std::size_t count, transport::Stores stores) {
-    return stores == transport::Stores::cached ? go(calls, memory, bytes, count, /*packs=*/true)
+    return stores == transport::Stores::cached ? go(calls, memory, bytes, count, Way::pack)
                                                : pack_apart(calls, memory, bytes, count, stores);
   }
-  /// Unpacks the next bytes of the message.
+  /// Unpacks the next bytes of the message; `are_far`: their lines.
   const ReadyCall* unpack(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const std::byte* bytes,
-                          std::size_t count) {
+                          std::size_t count, bool are_far = false) {
+    ask_for_beginning(bytes, count);
     // Kernels that unpack only read the message.
-    return go(calls, memory, const_cast<std::byte*>(bytes), count, /*packs=*/false);
+    return go(calls, memory, const_cast<std::byte*>(bytes), count, are_far ? Way::unpack_ahead : Way::unpack);
   }
   /// Makes room for the units that lie in two pieces, so that no run allocates.
   void reserve(const std::vector<ReadyCall>& calls);
 
  private:
+  std::size_t copy_block(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* bytes,
+                         std::size_t count, transport::Stores stores);
   const ReadyCall* pack_apart(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* bytes,
                               std::size_t count, transport::Stores stores);
+  enum class Way : std::uint8_t { pack, unpack, unpack_ahead };
   const ReadyCall* go(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, std::byte* bytes,
-                      std::size_t count, bool packs);
+                      std::size_t count, Way way);
 
   std::size_t next_call_ = 0;
   std::int64_t next_unit_ = 0;
@@ -177,7 +181,7 @@ class IncomingPieces {
   /// Takes the next bytes of the message; the last ones make it ready for the next message. Returns a call that met a
   /// zero divisor, or null.
   const ReadyCall* take(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const std::byte* bytes,
-                        std::size_t count);
+                        std::size_t count, bool are_far = false);
 
  private:
   /// Of the piece that comes next, of whichever message it is.

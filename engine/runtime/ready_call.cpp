@@ -8,7 +8,6 @@
 #include <new>
 #include <type_traits>
 
-#include "kplan/transport.hpp"
 #include "transports/environment.hpp"
 
 namespace kplan {
@@ -245,6 +244,39 @@ std::uint64_t ReadyCall::run_units(const std::vector<BoundMemory>& memory, std::
   for (std::size_t k = 0; k < d.call.streams.size(); ++k)
     if (d.call.streams[k].kind == StreamKind::message) bases[k] = moved(bases[k], -skipped);
   return d.levels.empty() ? run_box(0, 0, 1) : cut(0, first, end);
+}
+
+bool ReadyCall::copy_units(const std::vector<BoundMemory>& memory, std::byte* bytes, std::int64_t first,
+                           std::int64_t end, transport::Stores stores) const {
+  if (frame_->form != Form::copy) return false;
+  const Base& from = frame_->moving_streams()[1];
+  if (from.buffer < 0) return false;
+  transport::copy_to_slot(bytes, address(from, memory, nullptr) + first, static_cast<std::size_t>(end - first), stores);
+  return true;
+}
+
+std::uint64_t ReadyCall::run_units_ahead(const std::vector<BoundMemory>& memory, std::byte* bytes, std::int64_t first,
+                                         std::int64_t end) {
+  constexpr std::int64_t long_run_bytes = 32;  // each of which has the processor ask for its lines soon enough
+  if (details_->run_bytes >= long_run_bytes) return run_units(memory, bytes, first, end);
+  const std::int64_t unit_bytes = details_->units->unit_bytes;
+  const std::int64_t most = std::max<std::int64_t>(1, static_cast<std::int64_t>(asked_ahead_bytes) / unit_bytes);
+  std::uint64_t fault = 0;
+  while (first < end) {
+    const std::int64_t last = std::min(first + most, end);
+    std::byte* const next = bytes + (last - first) * unit_bytes;
+    ask_for_beginning(next, static_cast<std::size_t>((end - last) * unit_bytes));
+    fault = std::max(fault, run_units(memory, bytes, first, last));
+    bytes = next;
+    first = last;
+  }
+  return fault;
+}
+
+std::uint64_t ReadyCall::unpack_ahead(const std::vector<BoundMemory>& memory, const std::byte* message) {
+  const std::optional<Units>& u = units();
+  if (!u || std::cmp_less_equal(u->unit_bytes * u->count, asked_ahead_bytes)) return unpack(memory, message);
+  return run_units_ahead(memory, const_cast<std::byte*>(message) + u->first_byte, 0, u->count);
 }
 
 std::uint64_t ReadyCall::cut(std::size_t level, std::int64_t first, std::int64_t end) {

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "engine/lower/kernel_call.hpp"
+#include "engine/runtime/lines.hpp"
 #include "engine/runtime/native_reduction.hpp"
 #include "jit/compiler.hpp"
+#include "kplan/transport.hpp"
 
 namespace kplan {
 
@@ -33,9 +35,8 @@ class ReadyCall {
                               std::span<const jit::ListEntry> places);
   /// Asks for the lines that a call reads, before it comes.
   [[gnu::always_inline]] void prefetch() const {
-    constexpr std::size_t line_bytes = 64, most_lines = 3;
-    const auto* const first = reinterpret_cast<const std::byte*>(frame_.get());
-    for (std::size_t k = 0; k < most_lines; ++k) __builtin_prefetch(first + k * line_bytes);
+    constexpr std::size_t usual_bytes = 192;
+    ask_for_lines(reinterpret_cast<const std::byte*>(frame_.get()), usual_bytes);
   }
   /// Its part of the message lies so much further back: in a message of several.
   void move_in_message(std::int64_t bytes);
@@ -54,6 +55,16 @@ class ReadyCall {
   /// The units [first, end), not none; `bytes` is where the first one's part of the message lies.
   std::uint64_t run_units(const std::vector<BoundMemory>& memory, std::byte* bytes, std::int64_t first,
                           std::int64_t end);
+  /// The same where the message is in a slot, if the call copies one block: straight there in that way. Whether it
+  /// does.
+  bool copy_units(const std::vector<BoundMemory>& memory, std::byte* bytes, std::int64_t first, std::int64_t end,
+                  transport::Stores stores) const;
+  /// As run_units, some lines at a time, while the next ones come: for a message whose lines are far. The first ones
+  /// were asked for.
+  std::uint64_t run_units_ahead(const std::vector<BoundMemory>& memory, std::byte* bytes, std::int64_t first,
+                                std::int64_t end);
+  /// All of it, for calls that unpack, in units if it has any.
+  std::uint64_t unpack_ahead(const std::vector<BoundMemory>& memory, const std::byte* message);
 
  private:
   static constexpr std::size_t most_levels = 16;

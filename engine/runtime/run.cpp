@@ -221,7 +221,10 @@ const ReadyCall* Runner::send_rest(OutgoingMessage& m) {
 }
 
 [[gnu::hot]] void Runner::apply(IncomingMessage& m, const std::byte* message) {
-  context().unpack(m.calls, message, /*has_values=*/m.is_local && m.staging.empty());
+  const bool is_far = m.channel && m.bytes > asked_ahead_bytes && m.channel->is_far(m.next);
+  if (!m.is_local) ask_for_beginning(message, m.bytes);
+  if (is_far) context().unpack_ahead(m.calls, message);
+  else context().unpack(m.calls, message, /*has_values=*/m.is_local && m.staging.empty());
   m.is_done = true;
 }
 

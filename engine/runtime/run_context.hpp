@@ -40,6 +40,11 @@ struct RunContext {
       if (calls[k].unpack(memory, message) != 0) notes.note_zero_divisor(calls[k], has_values);
     }
   }
+  /// The same for a message whose lines are far.
+  void unpack_ahead(std::span<ReadyCall> calls, const std::byte* message) const {
+    for (ReadyCall& call : calls)
+      if (call.unpack_ahead(memory, message) != 0) notes.note_zero_divisor(call, /*is_value=*/false);
+  }
 };
 
 }  // namespace kplan

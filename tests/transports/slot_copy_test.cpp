@@ -54,6 +54,8 @@ TEST_CASE("peers have a distance each") {
   Distances distances(std::chrono::nanoseconds(120), /*share_cores=*/false);
   CHECK(distances.to(1) == distances.to(1));
   CHECK(distances.to(1) != distances.to(2));
+  CHECK(distances.from(1) == distances.from(1));
+  CHECK(distances.from(1) != distances.to(1));
 }
 
 TEST_CASE("rings of short messages stay in the first cache, those of longer ones leave it") {

@@ -29,7 +29,7 @@ struct Ends {
         in{0, 0, bytes, slots, Direction::receive, false};
     const RingMemory memory = new_ring(out);
     sender = sending_end(memory, out, nullptr, std::make_shared<Distance>(far));
-    receiver = receiving_end({memory, {}}, in, nullptr);
+    receiver = receiving_end({memory, {}}, in, nullptr, std::make_shared<Distance>(far));
   }
 
   /// What one way costs.
@@ -87,8 +87,10 @@ TEST_CASE("the way that takes least at both ends together is the fastest, and th
                          std::chrono::nanoseconds(cached)});
   };
   CHECK(TrialMedians::fastest(of(50, 90, 90), of(90, 90, 40)) == Stores::cached);
-  CHECK(TrialMedians::fastest(of(50, 90, 90), of(90, 90, 60)) == Stores::non_temporal);
+  CHECK(TrialMedians::fastest(of(50, 90, 90), of(90, 90, 80)) == Stores::non_temporal);
+  CHECK(TrialMedians::fastest(of(50, 40, 90), of(90, 90, 80)) == Stores::whole_lines);
   CHECK(TrialMedians::fastest(of(50, 40, 90), of(90, 90, 60)) == Stores::whole_lines);
+  CHECK(TrialMedians::fastest(of(50, 90, 90), of(90, 90, 66)) == Stores::cached);  // by less than an eighth
   CHECK(TrialMedians::fastest(of(50, 90, 90), TrialMedians()) == Stores::cached);
   CHECK(TrialMedians::fastest(TrialMedians(), of(50, 90, 90)) == Stores::cached);
   CHECK(TrialMedians::fastest(of(1, 1 << 30, 1 << 30), of(1, 1 << 30, 1 << 30)) == Stores::non_temporal);

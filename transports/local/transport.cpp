@@ -103,7 +103,8 @@ std::vector<std::unique_ptr<Channel>> LocalTransport::open(std::span<const Chann
 
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (specs[i].direction == Direction::receive)
-      channels[i] = receiving_end(world_->take({specs[i].peer, rank_, specs[i].id}), specs[i], names_);
+      channels[i] = receiving_end(world_->take({specs[i].peer, rank_, specs[i].id}), specs[i], names_,
+                                  distances_.from(specs[i].peer));
   }
   return channels;
 }

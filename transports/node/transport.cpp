@@ -217,7 +217,8 @@ std::unique_ptr<Channel> NodeTransport::find_ring(const ChannelSpec& spec, const
   if (!room.owner) room = rings_.find(spec.peer, offer.room);
   const auto ring = std::ranges::find(offer.rings, spec.id, &RingCard::id);
   assert(ring != offer.rings.end());  // match() has found its sending end
-  return receiving_end({{room.owner, room.data + ring->offset}, ring->place}, spec, allocations_);
+  return receiving_end({{room.owner, room.data + ring->offset}, ring->place}, spec, allocations_,
+                       distances_.from(spec.peer));
 }
 
 /// Between ranks that are all here and are few by shared memory, unless somebody brings too much for that.

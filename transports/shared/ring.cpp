@@ -269,10 +269,12 @@ Sender::~Sender() {
 
 class Receiver final : public ReceivingEnd {
  public:
-  Receiver(OfferedRing ring, const ChannelSpec& spec, std::shared_ptr<RegionNames> names)
+  Receiver(OfferedRing ring, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,
+           std::shared_ptr<Distance> distance)
       : ring_(std::move(ring.memory), spec, ring.place.count),
         number_(ring.place.number),
         names_(std::move(names)),
+        distance_(std::move(distance)),
         peer_(spec.peer),
         trial_(ring_.trial()) {}
   ~Receiver() override {
@@ -297,6 +299,13 @@ class Receiver final : public ReceivingEnd {
       return nullptr;
     }
     return is_whole_ ? lent_[0] : slot;
+  }
+
+  bool is_far(std::uint64_t seq) override {
+    // The first lines may have been read. Of several receivers, others may be reading.
+    constexpr std::size_t unread = 2 * line_bytes;
+    const bool has_line = ring_.bytes_of_a_slot() > unread && !ring_.has_several_receivers();
+    return distance_->is_far(has_line ? ring_.slot(seq) + unread : nullptr, ring_.bytes_of_a_slot());
   }
 
   [[gnu::hot]] std::span<const std::byte* const> lent(std::uint64_t seq) override {
@@ -357,6 +366,7 @@ class Receiver final : public ReceivingEnd {
   Ring ring_;
   std::size_t number_;  ///< among the receivers
   std::shared_ptr<RegionNames> names_;
+  std::shared_ptr<Distance> distance_;
   int peer_;
   StoreTrial trial_;
   TrialTimes times_;  ///< of reading
@@ -403,8 +413,9 @@ std::unique_ptr<Channel> sending_end(RingMemory memory, const ChannelSpec& spec,
   return std::make_unique<Sender>(std::move(memory), spec, std::move(names), std::move(distance));
 }
 
-std::unique_ptr<Channel> receiving_end(OfferedRing ring, const ChannelSpec& spec, std::shared_ptr<RegionNames> names) {
-  return std::make_unique<Receiver>(std::move(ring), spec, std::move(names));
+std::unique_ptr<Channel> receiving_end(OfferedRing ring, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,
+                                       std::shared_ptr<Distance> distance) {
+  return std::make_unique<Receiver>(std::move(ring), spec, std::move(names), std::move(distance));
 }
 
 }  // namespace kplan::transport

@@ -62,9 +62,10 @@ RingMemory new_ring(const ChannelSpec& sender);
 void clear_ring(std::byte* base, const ChannelSpec& sender);
 
 /// The ends of the ring in that memory, which new_ring made, or which was all zeros, or cleared, before the first end.
-/// They keep `names` and `distance`, that of the first receiver.
+/// They keep `names` and `distance`: to the first receiver, or from the sender.
 std::unique_ptr<Channel> sending_end(RingMemory memory, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,
                                      std::shared_ptr<Distance> distance);
-std::unique_ptr<Channel> receiving_end(OfferedRing ring, const ChannelSpec& spec, std::shared_ptr<RegionNames> names);
+std::unique_ptr<Channel> receiving_end(OfferedRing ring, const ChannelSpec& spec, std::shared_ptr<RegionNames> names,
+                                       std::shared_ptr<Distance> distance);
 
 }  // namespace kplan::transport

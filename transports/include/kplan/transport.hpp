@@ -77,14 +77,16 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
+  /// Whether the lines of the slots are far: in caches that this rank's core has no part in. The sender calls it after
+  /// send_slot(seq) gave the slot, before anything is written there, the receiver after arrived(seq) gave it, before it
+  /// reads. Cheap.
+  virtual bool is_far(std::uint64_t) { return false; }
+
   // The sender's calls; `seq` counts up by one from 0.
 
   /// Where to pack message `seq`: capacity_bytes writable bytes, aligned to 64 (to 16 where the capacity is at most 24
   /// bytes); null while its slot is still in use.
   virtual std::byte* send_slot(std::uint64_t seq) = 0;
-  /// Whether the lines of the slots are far: in caches that this rank's core has no part in. Call it after
-  /// send_slot(seq) gave the slot, before anything is written there. Cheap.
-  virtual bool is_far(std::uint64_t) { return false; }
   /// How the message that is about to be written there had better be: in another way than `cached`, by copy_to_slot,
   /// where the lines are far, and that has been faster lately, or to try it. put(seq) follows when it is written.
   virtual Stores best_stores(std::uint64_t) { return Stores::cached; }
