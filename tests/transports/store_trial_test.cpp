@@ -87,10 +87,9 @@ TEST_CASE("the way that takes least at both ends together is the fastest, and th
                          std::chrono::nanoseconds(cached)});
   };
   CHECK(TrialMedians::fastest(of(50, 90, 90), of(90, 90, 40)) == Stores::cached);
-  CHECK(TrialMedians::fastest(of(50, 90, 90), of(90, 90, 80)) == Stores::non_temporal);
-  CHECK(TrialMedians::fastest(of(50, 40, 90), of(90, 90, 80)) == Stores::whole_lines);
+  CHECK(TrialMedians::fastest(of(50, 90, 90), of(90, 90, 60)) == Stores::non_temporal);
   CHECK(TrialMedians::fastest(of(50, 40, 90), of(90, 90, 60)) == Stores::whole_lines);
-  CHECK(TrialMedians::fastest(of(50, 90, 90), of(90, 90, 66)) == Stores::cached);  // by less than an eighth
+  CHECK(TrialMedians::fastest(of(50, 90, 90), of(90, 90, 58)) == Stores::cached);  // by less than a sixteenth
   CHECK(TrialMedians::fastest(of(50, 90, 90), TrialMedians()) == Stores::cached);
   CHECK(TrialMedians::fastest(TrialMedians(), of(50, 90, 90)) == Stores::cached);
   CHECK(TrialMedians::fastest(of(1, 1 << 30, 1 << 30), of(1, 1 << 30, 1 << 30)) == Stores::non_temporal);

@@ -62,7 +62,7 @@ class TrialMedians {
     }
   }
   std::uint64_t word() const { return word_; }
-  /// Which way is the fastest for both ends together; `cached` where one could not tell, or no other takes an eighth
+  /// Which way is the fastest for both ends together; `cached` where one could not tell, or no other takes a sixteenth
   /// less: what a program writes afresh every time is read from far away, and that such stores wait for least.
   static Stores fastest(TrialMedians writing, TrialMedians reading) {
     if (writing.word_ == 0 || reading.word_ == 0) return Stores::cached;
@@ -72,7 +72,7 @@ class TrialMedians {
     std::size_t best = 0;
     for (std::size_t k = 1; k < cached; ++k)
       if (both(k) < both(best)) best = k;
-    return 8 * both(best) < 7 * both(cached) ? StoreTrial::ways[best] : Stores::cached;
+    return 16 * both(best) < 15 * both(cached) ? StoreTrial::ways[best] : Stores::cached;
   }
 
  private:
