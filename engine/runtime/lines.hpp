@@ -10,8 +10,8 @@ namespace kplan {
 inline constexpr std::size_t asked_ahead_bytes = 4096;
 
 [[gnu::always_inline]] inline void ask_for_lines(const std::byte* first, std::size_t bytes) {
-  constexpr std::size_t line_bytes = 64;
-  for (std::size_t k = 0; k < bytes; k += line_bytes) __builtin_prefetch(first + k);
+  constexpr std::size_t line = 64;
+  for (std::size_t k = 0; k < bytes; k += line) __builtin_prefetch(first + k);
 }
 
 /// The same for the beginning of what is read from the first byte to the last.
