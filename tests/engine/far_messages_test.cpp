@@ -30,7 +30,7 @@ RandomPlan plan_of(RandomReduction sent, const std::string& clauses, int count, 
 
 }  // namespace
 
-TEST_CASE("messages whose lines are far are right, long or short, and whatever they update") {
+TEST_CASE("messages whose lines are far are right, whole or in pieces, and whatever they update") {
   const kplan::tests::Variable all_far("KPLAN_FAR_NS", "0");
   struct Form {
     RandomReduction sent;
@@ -46,12 +46,12 @@ TEST_CASE("messages whose lines are far are right, long or short, and whatever t
       {{"s[j, k]", "", "assign", "t[k, j]", ""}, "j in range(80), k in range(80)"},
   };
   for (const Form& form : forms) {
-    for (const int count : {3, 1365, 1367, 3000}) {
+    for (const int count : {1367, 3000}) {
       for (const bool is_one_way : {false, true}) {
-        for (const char* piece_bytes : {"0", "100", "5000"}) {
+        for (const char* piece_bytes : {"0", "5000"}) {
           const kplan::tests::Variable pieces("KPLAN_PIECE_BYTES", piece_bytes);
           const RandomPlan plan = plan_of(form.sent, form.clauses, count, is_one_way);
-          const Outcome outcome = compare_with_reference(plan, 3);
+          const Outcome outcome = compare_with_reference(plan);
           INFO(plan.to_json() << "\n" << outcome.what);
           CHECK(outcome.kind == Outcome::Kind::identical);
         }
