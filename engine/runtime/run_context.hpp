@@ -28,22 +28,25 @@ struct RunContext {
 
   /// Makes a message of values.
   [[gnu::hot]] void pack(std::span<ReadyCall> calls, std::byte* message) const {
-    for (std::size_t k = 0; k < calls.size(); ++k) {
-      if (k + 1 < calls.size()) calls[k + 1].prefetch();
-      if (calls[k](memory, message) != 0) notes.note_zero_divisor(calls[k], /*is_value=*/true);
-    }
+    make_each(calls, /*is_value=*/true, [&](ReadyCall& call) { return call(memory, message); });
   }
   /// Applies what a message has brought. `has_values`: they are evaluated only here, and there is no message.
   [[gnu::hot]] void unpack(std::span<ReadyCall> calls, const std::byte* message, bool has_values) const {
-    for (std::size_t k = 0; k < calls.size(); ++k) {
-      if (k + 1 < calls.size()) calls[k + 1].prefetch();
-      if (calls[k].unpack(memory, message) != 0) notes.note_zero_divisor(calls[k], has_values);
-    }
+    make_each(calls, has_values, [&](ReadyCall& call) { return call.unpack(memory, message); });
   }
   /// The same for a message whose lines are far.
   void unpack_ahead(std::span<ReadyCall> calls, const std::byte* message) const {
-    for (ReadyCall& call : calls)
-      if (call.unpack_ahead(memory, message) != 0) notes.note_zero_divisor(call, /*is_value=*/false);
+    make_each(calls, /*is_value=*/false, [&](ReadyCall& call) { return call.unpack_ahead(memory, message); });
+  }
+
+ private:
+  /// Each asks for what the next one reads.
+  template <class F>
+  [[gnu::always_inline]] void make_each(std::span<ReadyCall> calls, bool is_value, const F& make) const {
+    for (std::size_t k = 0; k < calls.size(); ++k) {
+      if (k + 1 < calls.size()) calls[k + 1].prefetch();
+      if (make(calls[k]) != 0) notes.note_zero_divisor(calls[k], is_value);
+    }
   }
 };
 
