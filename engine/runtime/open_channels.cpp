@@ -138,12 +138,12 @@ class Ends {
       : model_(*program.bound.model), schedule_(program.schedule), limits_(limits), transport_(transport) {
     for (std::size_t p = 0; p < schedule_.phases.size(); ++p)
       for (const int statement : schedule_.phases[p]) phases_[statement] = p;
+    if (!schedule_.has_common_phases)
+      for (const Statement& s : model_.statements) touched_.push_back(touched_by(model_, s));
   }
 
   /// All messages are noted before the first is added.
-  void note(const auto& message, Direction direction) {
-    bytes_[{phases_.at(message.statement), direction}] += message.bytes;
-  }
+  void note(const auto& message, Direction direction) { bytes_[{message.statement, direction}] += message.bytes; }
 
   void add(OutgoingMessage& m) {
     const StatementSchedule& s = schedule_of(m);
@@ -243,12 +243,25 @@ class Ends {
     return is_copied ? InPieces::from_memory : InPieces::never;
   }
   /// Whether this rank is sent about as much as it sends meanwhile, by whomever.
-  bool go_both_ways(const auto& message) const {
-    const std::size_t phase = phases_.at(message.statement);
-    const auto there = bytes_.find({phase, Direction::send}), back = bytes_.find({phase, Direction::receive});
-    if (there == bytes_.end() || back == bytes_.end()) return false;
-    const auto [less, more] = std::minmax(there->second, back->second);
-    return 2 * less >= more;
+  bool go_both_ways(const OutgoingMessage& message) const {
+    std::size_t there = 0, back = 0;
+    for (const int s : schedule_.phases[phases_.at(message.statement)]) {
+      there += bytes_of(s, Direction::send);
+      if (!follows_elsewhere(s, message.statement)) back += bytes_of(s, Direction::receive);
+    }
+    const auto [less, more] = std::minmax(there, back);
+    return less > 0 && 2 * less >= more;
+  }
+  std::size_t bytes_of(int statement, Direction direction) const {
+    const auto found = bytes_.find({statement, direction});
+    return found == bytes_.end() ? 0 : found->second;
+  }
+  /// Whether a statement that runs together with `first` here may wait on other ranks for what that brings.
+  bool follows_elsewhere(int statement, int first) const {
+    if (schedule_.has_common_phases || statement <= first) return false;
+    const std::set<int>& writes = touched_[static_cast<std::size_t>(first)].writes;
+    return std::ranges::any_of(touched_[static_cast<std::size_t>(statement)].reads,
+                               [&](int buffer) { return writes.contains(buffer); });
   }
   /// Whether the message goes to several ranks alike, through one channel where it goes in pieces.
   bool go_alike(const auto& message) const {
@@ -309,10 +322,11 @@ class Ends {
   std::map<int, std::size_t> phases_;                                          ///< by statement
   std::map<std::pair<int, Direction>, std::shared_ptr<PieceStream>> streams_;  ///< by peer
   std::shared_ptr<PieceStream> alike_out_;
-  std::size_t alike_spec_ = 0;                                      ///< of its channel
-  std::map<int, OutgoingMessage*> first_alike_;                     ///< by statement
-  std::map<int, std::shared_ptr<PieceStream>> alike_in_;            ///< by sender
-  std::map<std::pair<std::size_t, Direction>, std::size_t> bytes_;  ///< by phase
+  std::size_t alike_spec_ = 0;                              ///< of its channel
+  std::map<int, OutgoingMessage*> first_alike_;             ///< by statement
+  std::map<int, std::shared_ptr<PieceStream>> alike_in_;    ///< by sender
+  std::map<std::pair<int, Direction>, std::size_t> bytes_;  ///< by statement
+  std::vector<Touched> touched_;                            ///< by statement; none where phases are common
   std::vector<Wanted> specs_;
 };
 

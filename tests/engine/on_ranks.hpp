@@ -4,6 +4,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "kplan/kplan.hpp"
 
@@ -17,8 +18,8 @@ inline void on_ranks(int ranks, const std::function<void(Engine&)>& body) {
 }
 
 /// Like REQUIRE, for several threads.
-inline void claim(bool holds, const std::string& what) {
-  if (!holds) throw std::runtime_error(what);
+inline void claim(bool holds, std::string_view what) {
+  if (!holds) throw std::runtime_error(std::string(what));
 }
 
 /// What running into an error says; empty: none.

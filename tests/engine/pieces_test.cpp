@@ -42,19 +42,22 @@ Executable compiled(Engine& engine, const char* name, Arrays& arrays) {
   return out;
 }
 
-/// When each rank sends its message of the statement in pieces; nothing where it has none that could go so. There are
-/// a `u` of n rows, and `v` and `w` of three.
-std::vector<std::optional<InPieces>> when_in_pieces(int ranks, std::int64_t n, const std::string& statement) {
+/// When each rank sends its message of the first statement in pieces; nothing where it has none that could go so. There
+/// are a `u` of n rows, and `v` and `w` of three.
+std::vector<std::optional<InPieces>> when_in_pieces(int ranks, std::int64_t n, const std::string& statement,
+                                                    const std::string& second = "", bool have_common_phases = false) {
+  const std::string more = second.empty() ? "" : R"json(, {"communicate": ")json" + second + R"json("})json";
   const auto plan = std::make_shared<const Plan>(Plan::parse(
       R"json({"kplan": 1, "name": "when", "parameters": {"n": {"type": "i64"}}, "buffers": {
     "u": {"type": "f64", "shape": ["n", 3]}, "v": {"type": "f64", "shape": [3, "n"]}, "w": {"type": "f64", "shape": [3, "n"]}},
     "statements": [{"communicate": ")json" +
-      statement + R"json("}]})json"));
+      statement + R"json("})json" + more + "]}"));
   std::vector<std::optional<InPieces>> out(static_cast<std::size_t>(ranks));
   transport::run_local(ranks, [&](const std::shared_ptr<transport::Transport>& transport) {
     const int rank = transport->rank();
     BoundPlan bound = bind_values({plan, &plan->model()}, {{"n", n}}, rank, ranks).bound;
     Schedule schedule = build_schedule(bound);
+    schedule.has_common_phases = have_common_phases;
     Program program = make_program(std::move(bound), std::move(schedule), {}, jit::Wait::not_at_all);
     open_channels(program, {}, *transport, transport::Clock::now() + std::chrono::minutes(1));
     for (const OutgoingMessage& m : program.statements[0].outgoing)
@@ -84,6 +87,20 @@ TEST_CASE("what a rank sends while as much comes goes whole up to 2 MiB, unless 
     CHECK(when_in_pieces(ranks, of_two_mib, to_the_next) == all(InPieces::always));
     CHECK(when_in_pieces(ranks, 16384, rows) == all(InPieces::from_memory));
   }
+}
+
+TEST_CASE("what comes back only after it was sent goes one way") {
+  constexpr std::int64_t n = 18000;
+  const auto of_first_rank = [&](const char* statement, const char* second, bool have_common_phases) {
+    return when_in_pieces(2, n, statement, second, have_common_phases)[0];
+  };
+  // Rank 0 could receive while it sends, and rank 1 sends what it has received.
+  CHECK(of_first_rank("v[::2, 1:]@1 <<= v[::2, 1:]@0", "w[::2, 1:]@0 <<= v[::2, 1:]@1", false) == InPieces::always);
+  // Nothing that comes waits for what goes, as the buffers say or the elements.
+  CHECK(of_first_rank("v[::2, 1:]@1 <<= v[::2, 1:]@0", "w[::2, 1:]@0 <<= w[::2, 1:]@1", false) ==
+        InPieces::from_memory);
+  CHECK(of_first_rank("v[::2, :9000]@1 <<= v[::2, 9000:]@0", "v[::2, :9000]@0 <<= v[::2, 9000:]@1", true) ==
+        InPieces::from_memory);
 }
 
 TEST_CASE("long messages are right whichever way each run sends them") {

@@ -6,6 +6,8 @@
 #include <kplan/kplan.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <string>
 
 namespace kplan::programs {
 
@@ -13,8 +15,8 @@ namespace kplan::programs {
 void on_ranks(const std::function<void(Engine&)>& program);
 
 /// Throws std::runtime_error unless it holds.
-inline void claim(bool holds, const std::string& what) {
-  if (!holds) throw std::runtime_error("does not hold: " + what);
+inline void claim(bool holds, std::string_view what) {
+  if (!holds) throw std::runtime_error("does not hold: " + std::string(what));
 }
 
 }  // namespace kplan::programs

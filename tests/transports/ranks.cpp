@@ -6,8 +6,8 @@
 
 namespace kplan::tests {
 
-void claim(bool holds, const std::string& what) {
-  if (!holds) throw std::runtime_error("does not hold: " + what);
+void claim(bool holds, std::string_view what) {
+  if (!holds) throw std::runtime_error("does not hold: " + std::string(what));
 }
 
 Clock::time_point soon() { return Clock::now() + std::chrono::seconds(60); }

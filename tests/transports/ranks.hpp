@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "kplan/transport.hpp"
 
@@ -29,7 +30,7 @@ int many_channels();
 inline constexpr int rank_counts[] = {1, 2, 3, 5};
 
 /// Throws unless it holds.
-void claim(bool holds, const std::string& what);
+void claim(bool holds, std::string_view what);
 
 /// The time by which everything in a case has happened, unless something is wrong.
 Clock::time_point soon();
