@@ -1,10 +1,13 @@
-// How it works: an operation that finds no room waits in a queue and is tried again at each poll, a few at a time,
-// those in vain going to the back: a peer that is not connected yet does not hold up the others. A completion brings
-// back the context, which knows its operation; remote writes come as completions without one.
+// How it works: an operation that finds no room waits, and is tried again at each poll: receives in one queue, and what
+// goes to each rank in one of its own, where the first in vain ends the turn. So a peer that is not connected yet does
+// not hold up the others, and what goes to one rank keeps its order: receivers need not put early notes aside. A
+// completion brings back the context, which knows its operation; remote writes come as completions without one.
 #include "transports/ofi/endpoint.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "kplan/error.hpp"
 #include "transports/codes.hpp"
@@ -12,7 +15,7 @@
 namespace kplan::transport::ofi_backend {
 namespace {
 
-constexpr int most_vain_tries = 16;
+constexpr std::size_t most_turns = 16;  // in a poll
 constexpr int most_batches = 8;
 
 }  // namespace
@@ -66,6 +69,7 @@ std::string Endpoint::name() const {
 }
 
 void Endpoint::connect(const std::vector<std::string>& names) {
+  sends_.resize(names.size());
   for (const std::string& name : names) {
     addresses_.push_back(FI_ADDR_UNSPEC);
     const int inserted = fi_av_insert(av_.get(), name.data(), 1, &addresses_.back(), 0, nullptr);
@@ -94,22 +98,40 @@ void Endpoint::unregister(fid_mr* region) {
 
 Operation& Endpoint::operation_of(void* context) { return *static_cast<Operation::Token*>(context)->self; }
 
-void Endpoint::start(Operation& operation) {
-  operation.is_under_way_ = true;
-  submit(operation);
+void Endpoint::Queue::push(Operation& operation) {
+  operation.next_ = nullptr;
+  (first == nullptr ? first : last->next_) = &operation;
+  last = &operation;
 }
 
-void Endpoint::submit(Operation& operation) {
+void Endpoint::Queue::push_front(Operation& operation) {
+  operation.next_ = first;
+  if (first == nullptr) last = &operation;
+  first = &operation;
+}
+
+Operation& Endpoint::Queue::pop() {
+  Operation& out = *first;
+  first = out.next_;
+  return out;
+}
+
+void Endpoint::start(Operation& operation) {
+  operation.is_under_way_ = true;
+  const int rank = operation.peer();
+  Queue& queue = rank == anybody ? receives_ : sends_[static_cast<std::size_t>(rank)];
+  if (queue.first == nullptr && submit(operation)) return;
+  queue.push(operation);
+  if (rank != anybody && !std::exchange(queue.has_turn, true)) turns_.push_back(rank);
+}
+
+/// Whether there was room for it.
+bool Endpoint::submit(Operation& operation) {
   const ssize_t status = operation.post();
-  if (status == -FI_EAGAIN || status == -FI_ENOMEM) {  // shm's pool of receives, which messages that come early use too
-    operation.next_ = nullptr;
-    Operation*& place = first_waiting_ == nullptr ? first_waiting_ : last_waiting_->next_;
-    place = last_waiting_ = &operation;
-  } else if (status < 0) {
-    fail(operation, words_of(status));
-  } else if (status > 0) {
-    finish(operation);
-  }
+  if (status == -FI_EAGAIN || status == -FI_ENOMEM) return false;  // the latter of shm's pools
+  if (status < 0) fail(operation, words_of(status));
+  else if (status > 0) finish(operation);
+  return true;
 }
 
 void Endpoint::finish(Operation& operation) {
@@ -123,18 +145,29 @@ void Endpoint::fail(Operation& operation, const std::string& text) {
   operation.failed();
 }
 
-/// Whether any has gone.
-bool Endpoint::retry() {
-  Operation* const last = last_waiting_;
+/// Posts those that there is room for. Whether there was any.
+bool Endpoint::post_waiting(Queue& queue) {
   bool is_any = false;
-  for (int vain = 0; first_waiting_ != nullptr && vain < most_vain_tries;) {
-    Operation& operation = *first_waiting_;
-    first_waiting_ = operation.next_;
-    if (first_waiting_ == nullptr) last_waiting_ = nullptr;
-    submit(operation);
-    if (last_waiting_ == &operation) ++vain;
-    else is_any = true;
-    if (&operation == last) break;
+  while (queue.first != nullptr) {
+    Operation& operation = queue.pop();
+    if (!submit(operation)) {
+      queue.push_front(operation);
+      break;
+    }
+    is_any = true;
+  }
+  return is_any;
+}
+
+bool Endpoint::retry() {
+  bool is_any = post_waiting(receives_);
+  for (std::size_t turns = std::min(turns_.size(), most_turns); turns > 0; --turns) {
+    const int rank = turns_.front();
+    Queue& queue = sends_[static_cast<std::size_t>(rank)];
+    turns_.pop_front();
+    queue.has_turn = false;
+    is_any = post_waiting(queue) || is_any;
+    if (queue.first != nullptr && !std::exchange(queue.has_turn, true)) turns_.push_back(rank);
   }
   return is_any;
 }
@@ -142,7 +175,7 @@ bool Endpoint::retry() {
 bool Endpoint::poll() {
   bool is_any = poll(received_.get());
   is_any = poll(sent_.get()) || is_any;
-  if (first_waiting_ != nullptr) is_any = retry() || is_any;
+  if (receives_.first != nullptr || !turns_.empty()) is_any = retry() || is_any;
   return is_any;
 }
 
@@ -184,7 +217,9 @@ void Endpoint::close() {
     while (!regions_.empty()) unregister(*regions_.begin());
   }
   ep_.reset();
-  first_waiting_ = last_waiting_ = nullptr;
+  receives_ = {};
+  std::ranges::fill(sends_, Queue{});
+  turns_.clear();
 }
 
 }  // namespace kplan::transport::ofi_backend

@@ -1,6 +1,7 @@
 #pragma once
 // A rank's one endpoint with its two completion queues, and the operations that are posted to it.
 
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -18,7 +19,7 @@ inline constexpr int anybody = -1;
 /// One thing that the provider is asked to do, again and again perhaps. May not move or go while it is under way.
 class Operation {
  public:
-  /// `peer`: the rank at the other end, or anybody.
+  /// `peer`: the rank to which something goes, or anybody: something comes.
   explicit Operation(int peer) : peer_(peer) {}
   virtual ~Operation() = default;
   Operation(const Operation&) = delete;
@@ -48,7 +49,7 @@ class Operation {
   Token token_{{}, this};
   int peer_;
   bool is_under_way_ = false;
-  Operation* next_ = nullptr;  // in the queue
+  Operation* next_ = nullptr;  // in a queue
 };
 
 /// Hears of what others have written into this rank's memory.
@@ -83,8 +84,10 @@ class Endpoint {
   fid_mr* register_memory(const void* memory, std::size_t bytes, std::uint64_t access);
   void unregister(fid_mr* region);
 
-  /// Posts it now, or as soon as the provider has room.
+  /// Posts it now, or as soon as the provider has room, after those that wait to go to the same rank, or to receive.
   void start(Operation& operation);
+  /// Whether any waits to go to that rank.
+  bool is_any_waiting(int rank) const { return sends_[static_cast<std::size_t>(rank)].first != nullptr; }
   /// Takes what has ended or come, and posts what waits for room. Whether there was anything. Errors: TransportError.
   bool poll();
 
@@ -99,8 +102,19 @@ class Endpoint {
   void close();
 
  private:
+  /// Operations that wait for room, in the order in which they are posted.
+  struct Queue {
+    Operation* first = nullptr;
+    Operation* last = nullptr;
+    bool has_turn = false;  ///< its rank is among the turns
+    void push(Operation& operation);
+    Operation& pop();
+    void push_front(Operation& operation);
+  };
+
   static Operation& operation_of(void* context);
-  void submit(Operation& operation);
+  bool submit(Operation& operation);
+  bool post_waiting(Queue& queue);
   void finish(Operation& operation);
   void fail(Operation& operation, const std::string& text);
   bool poll(fid_cq* queue);
@@ -117,8 +131,9 @@ class Endpoint {
   std::set<fid_mr*> regions_;
   std::uint64_t last_key_ = 0;
   Listener* listener_ = nullptr;
-  Operation* first_waiting_ = nullptr;
-  Operation* last_waiting_ = nullptr;
+  Queue receives_;
+  std::vector<Queue> sends_;  ///< by rank
+  std::deque<int> turns_;     ///< the ranks to which some wait to go
   std::map<int, Failure> failures_;
 };
 

@@ -1,7 +1,8 @@
 // How it works: many buffers of one size wait for notes from anybody. Providers may complete messages in another order
 // than they were sent, so notes are numbered for each receiver, and one that comes early keeps its buffer until its
-// turn comes. A note that fits is handed to the provider at once (inject); else, or when it has no room, a copy waits.
-// Bytes that a note has no room for follow with a tag that both ends count up to, in pieces, one after the other.
+// turn comes. A note that fits is handed to the provider at once (inject); else, or when there is no room or others wait
+// to go to the same rank, a copy waits. Bytes that a note has no room for follow with a tag that both ends count up to,
+// in pieces, one after the other.
 #include "transports/ofi/post.hpp"
 
 #include <algorithm>
@@ -169,7 +170,7 @@ bool Post::send(int to, Word word, std::uint32_t number, std::uint64_t value, st
     std::memcpy(buffer.data(), &note, sizeof note);
     if (total > sizeof note) std::memcpy(buffer.data() + sizeof note, bytes.data(), bytes.size());
   };
-  if (total <= endpoint_.info().tx_attr->inject_size) {
+  if (total <= endpoint_.info().tx_attr->inject_size && !endpoint_.is_any_waiting(to)) {
     alignas(64) Buffer buffer;
     write(buffer);
     if (fi_tinject(endpoint_.ep(), buffer.data(), total, endpoint_.address(to), tags::note) == 0) return has_room;
