@@ -40,14 +40,17 @@ case_every_example_runs_and_is_verified_under_mpirun() {
   done
 }
 
-case_every_example_runs_and_is_verified_on_every_transport_with_and_without_the_node_path() {
+case_every_example_runs_and_is_verified_on_every_transport() {
   command -v mpirun >/dev/null || return 0
-  local transports=mpi plan transport node
+  local transports=mpi plan transport node number=0
   has_ofi && transports="mpi ofi"
   for plan in $(plans); do
+    number=$((number + 1))
     for transport in $transports; do
       for node in on off; do
         [ $transport$node = mpion ] && continue  # has a case of its own
+        # With the node path libfabric only brings ranks together, as random plans over it do.
+        [ $transport$node = ofion ] && [ $((number % 4)) -ne 0 ] && continue
         count=$((count + 1))
         KPLAN_NODE=$node timeout 120 mpirun --oversubscribe -n 4 "$kplan" run "$examples/$plan.json" --transport $transport --verify >stdout 2>stderr || fail "$plan under mpirun, $transport, KPLAN_NODE=$node: exit code $?"
         grep -qE "^verified: 4 ranks, [0-9]+ buffers?, identical\$" stdout || fail "$plan under mpirun, $transport, KPLAN_NODE=$node is not verified"
