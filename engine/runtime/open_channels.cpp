@@ -234,23 +234,25 @@ class Ends {
   /// When a sent message goes in pieces. Where about as much comes meanwhile, both ranks are busy all the time anyway:
   /// shorter messages go whole while they stay in the caches, which the speed of long copies tells. Elsewhere the
   /// receiver has nothing to do while all is packed.
-  InPieces in_pieces(const OutgoingMessage& message) const {
+  InPieces in_pieces(const OutgoingMessage& message) {
     if (go_alike(message)) return InPieces::always;
     const std::size_t piece = transport_.piece_bytes(static_cast<int>(message.world_rank));
-    if (!go_both_ways(message) || message.bytes >= fewest_both_ways * piece) return InPieces::always;
+    if (message.bytes >= fewest_both_ways * piece || !go_both_ways(message.statement)) return InPieces::always;
     const bool is_copied =
         std::ranges::all_of(message.calls, [](const ReadyCall& c) { return c.run_bytes() >= least_copied_bytes; });
     return is_copied ? InPieces::from_memory : InPieces::never;
   }
-  /// Whether this rank is sent about as much as it sends meanwhile, by whomever.
-  bool go_both_ways(const OutgoingMessage& message) const {
+  /// Whether this rank is sent about as much as it sends with that statement, by whomever.
+  bool go_both_ways(int statement) {
+    const auto [found, is_new] = both_ways_.try_emplace(statement);
+    if (!is_new) return found->second;
     std::size_t there = 0, back = 0;
-    for (const int s : schedule_.phases[phases_.at(message.statement)]) {
+    for (const int s : schedule_.phases[phases_.at(statement)]) {
       there += bytes_of(s, Direction::send);
-      if (!follows_elsewhere(s, message.statement)) back += bytes_of(s, Direction::receive);
+      if (!follows_elsewhere(s, statement)) back += bytes_of(s, Direction::receive);
     }
     const auto [less, more] = std::minmax(there, back);
-    return less > 0 && 2 * less >= more;
+    return found->second = less > 0 && 2 * less >= more;
   }
   std::size_t bytes_of(int statement, Direction direction) const {
     const auto found = bytes_.find({statement, direction});
@@ -326,6 +328,7 @@ class Ends {
   std::map<int, OutgoingMessage*> first_alike_;             ///< by statement
   std::map<int, std::shared_ptr<PieceStream>> alike_in_;    ///< by sender
   std::map<std::pair<int, Direction>, std::size_t> bytes_;  ///< by statement
+  std::map<int, bool> both_ways_;                           ///< by statement, where it was asked
   std::vector<Touched> touched_;                            ///< by statement; none where phases are common
   std::vector<Wanted> specs_;
 };

@@ -96,6 +96,28 @@ TEST_CASE("ten thousand channels between two ranks keep their messages apart") {
   });
 }
 
+TEST_CASE("thousands of messages that follow their notes come whole from two ranks to one that is late") {
+  on_ranks(3, [](Transport& transport) {
+    constexpr std::uint32_t each = 700;
+    constexpr std::size_t bytes = 5000;
+    std::vector<ChannelSpec> specs;
+    for (int sender : {1, 2})
+      for (std::uint32_t id = 0; id < each && (transport.rank() == 0 || transport.rank() == sender); ++id) {
+        if (transport.rank() == 0) specs.push_back({sender, id, bytes, 2, Direction::receive});
+        else specs.push_back({0, id, bytes, 2, Direction::send});
+      }
+    const auto channels = transport.open(specs, soon());
+    if (transport.rank() == 0) std::this_thread::sleep_for(300ms);
+    for (std::uint64_t seq = 0; seq < 4; ++seq)
+      for (std::size_t i = specs.size(); i-- > 0;) {
+        if (transport.rank() == 0) receive(transport, *channels[i], seq, bytes, specs[i].id);
+        else send(transport, *channels[i], seq, bytes, specs[i].id);
+      }
+    for (std::size_t i = 0; transport.rank() != 0 && i < specs.size(); ++i)
+      wait_for(transport, "the messages to be sent", [&] { return channels[i]->is_sent(3); });
+  });
+}
+
 TEST_CASE("channels that are closed leave no memory and no numbers behind") {
   on_ranks(2, [](Transport& transport) {
     for (unsigned round = 0; round < 300; ++round) {

@@ -1,5 +1,5 @@
-// How it works: an operation that finds no room waits, and is tried again at each poll: receives in one queue, and what
-// goes to each rank in one of its own, where the first in vain ends the turn. So a peer that is not connected yet does
+// How it works: an operation that finds no room waits, and is tried again at each poll: receives in turn, and what goes
+// to each rank in a queue of its own, where the first in vain ends the turn. So a peer that is not connected yet does
 // not hold up the others, and what goes to one rank keeps its order: receivers need not put early notes aside. A
 // completion brings back the context, which knows its operation; remote writes come as completions without one.
 #include "transports/ofi/endpoint.hpp"
@@ -16,6 +16,7 @@ namespace kplan::transport::ofi_backend {
 namespace {
 
 constexpr std::size_t most_turns = 16;  // in a poll
+constexpr int most_vain_receives = 16;
 constexpr int most_batches = 8;
 
 }  // namespace
@@ -120,7 +121,7 @@ void Endpoint::start(Operation& operation) {
   operation.is_under_way_ = true;
   const int rank = operation.peer();
   Queue& queue = rank == anybody ? receives_ : sends_[static_cast<std::size_t>(rank)];
-  if (queue.first == nullptr && submit(operation)) return;
+  if ((rank == anybody || queue.first == nullptr) && submit(operation)) return;
   queue.push(operation);
   if (rank != anybody && !std::exchange(queue.has_turn, true)) turns_.push_back(rank);
 }
@@ -145,7 +146,7 @@ void Endpoint::fail(Operation& operation, const std::string& text) {
   operation.failed();
 }
 
-/// Posts those that there is room for. Whether there was any.
+/// Posts those that go to one rank, while there is room. Whether there was.
 bool Endpoint::post_waiting(Queue& queue) {
   bool is_any = false;
   while (queue.first != nullptr) {
@@ -159,8 +160,27 @@ bool Endpoint::post_waiting(Queue& queue) {
   return is_any;
 }
 
+/// A few of those that wait to receive, the rest at the next polls: where shm has room for none, it still has for one
+/// whose message is there, which makes some.
+bool Endpoint::post_receives() {
+  bool is_any = false;
+  const Operation* const last = receives_.last;
+  for (int vain = 0; receives_.first != nullptr && vain < most_vain_receives;) {
+    Operation& operation = receives_.pop();
+    const bool is_last = &operation == last;
+    if (submit(operation)) {
+      is_any = true;
+    } else {
+      receives_.push(operation);
+      ++vain;
+    }
+    if (is_last) break;
+  }
+  return is_any;
+}
+
 bool Endpoint::retry() {
-  bool is_any = post_waiting(receives_);
+  bool is_any = post_receives();
   for (std::size_t turns = std::min(turns_.size(), most_turns); turns > 0; --turns) {
     const int rank = turns_.front();
     Queue& queue = sends_[static_cast<std::size_t>(rank)];

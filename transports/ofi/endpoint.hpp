@@ -84,7 +84,7 @@ class Endpoint {
   fid_mr* register_memory(const void* memory, std::size_t bytes, std::uint64_t access);
   void unregister(fid_mr* region);
 
-  /// Posts it now, or as soon as the provider has room, after those that wait to go to the same rank, or to receive.
+  /// Posts it now, or as soon as the provider has room; after those that wait to go to the same rank.
   void start(Operation& operation);
   /// Whether any waits to go to that rank.
   bool is_any_waiting(int rank) const { return sends_[static_cast<std::size_t>(rank)].first != nullptr; }
@@ -102,7 +102,7 @@ class Endpoint {
   void close();
 
  private:
-  /// Operations that wait for room, in the order in which they are posted.
+  /// Operations that wait for room, in the order in which they are tried.
   struct Queue {
     Operation* first = nullptr;
     Operation* last = nullptr;
@@ -115,6 +115,7 @@ class Endpoint {
   static Operation& operation_of(void* context);
   bool submit(Operation& operation);
   bool post_waiting(Queue& queue);
+  bool post_receives();
   void finish(Operation& operation);
   void fail(Operation& operation, const std::string& text);
   bool poll(fid_cq* queue);
