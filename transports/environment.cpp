@@ -116,6 +116,11 @@ std::size_t fetch_bytes_from_environment() {
   return number_from_environment("KPLAN_FETCH_BYTES", 65536, "no message at all");
 }
 
+std::size_t fetch_block_bytes_from_environment() {
+  // The system looks pages up and maps them for each block; that takes longer than packing 2 KiB.
+  return number_from_environment("KPLAN_FETCH_BLOCK_BYTES", 4096, "any block");
+}
+
 std::size_t two_step_bytes_from_environment() {
   return number_from_environment("KPLAN_TWO_STEP_BYTES", 32768, "no message at all");
 }
@@ -143,18 +148,32 @@ std::vector<std::string_view> checked_variables() {
   (void)lend_bytes_from_environment();
   (void)lend_spread_from_environment();
   (void)fetch_bytes_from_environment();
+  (void)fetch_block_bytes_from_environment();
   (void)two_step_bytes_from_environment();
   (void)place_bytes_from_environment();
   (void)place_block_bytes_from_environment();
   (void)ahead_bytes_from_environment();
   (void)one_sided_from_environment();
-  return {"KPLAN_TIMEOUT",          "KPLAN_NODE",          "KPLAN_COLLECTIVES",
-          "KPLAN_PIECE_BYTES",      "KPLAN_FAR_NS",        "KPLAN_NON_TEMPORAL_BYTES",
-          "KPLAN_LEND_BYTES",       "KPLAN_LEND_SPREAD",   "KPLAN_FETCH_BYTES",
-          "KPLAN_TWO_STEP_BYTES",   "KPLAN_PLACE_BYTES",   "KPLAN_PLACE_BLOCK_BYTES",
-          "KPLAN_AHEAD_BYTES",      "KPLAN_OFI_ONE_SIDED", "KPLAN_OFI_PROVIDER",
-          "KPLAN_RENDEZVOUS",       "KPLAN_RANK",          "KPLAN_SIZE",
-          "KPLAN_PAST_CACHES_BYTES"};
+  return {"KPLAN_TIMEOUT",
+          "KPLAN_NODE",
+          "KPLAN_COLLECTIVES",
+          "KPLAN_PIECE_BYTES",
+          "KPLAN_FAR_NS",
+          "KPLAN_NON_TEMPORAL_BYTES",
+          "KPLAN_LEND_BYTES",
+          "KPLAN_LEND_SPREAD",
+          "KPLAN_FETCH_BYTES",
+          "KPLAN_TWO_STEP_BYTES",
+          "KPLAN_PLACE_BYTES",
+          "KPLAN_PLACE_BLOCK_BYTES",
+          "KPLAN_AHEAD_BYTES",
+          "KPLAN_OFI_ONE_SIDED",
+          "KPLAN_OFI_PROVIDER",
+          "KPLAN_RENDEZVOUS",
+          "KPLAN_RANK",
+          "KPLAN_SIZE",
+          "KPLAN_PAST_CACHES_BYTES",
+          "KPLAN_FETCH_BLOCK_BYTES"};
 }
 
 }  // namespace kplan::transport

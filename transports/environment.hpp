@@ -54,9 +54,13 @@ std::size_t lend_bytes_from_environment();
 /// number from 1 on, 4 by default; 0: any. Local. Errors: PlanError.
 std::size_t lend_spread_from_environment();
 
-/// From how many bytes on a message that lies in one region may be fetched from there by a process of the node:
-/// KPLAN_FETCH_BYTES, a number from 1 to 2^30, 65536 by default; 0: none is. Local. Errors: PlanError.
+/// From how many bytes on a message may be fetched from where it lies by a process of the node: KPLAN_FETCH_BYTES, a
+/// number from 1 to 2^30, 65536 by default; 0: none is. Local. Errors: PlanError.
 std::size_t fetch_bytes_from_environment();
+
+/// How long the blocks must be that a fetched message lies in, and those that it goes to without being unpacked, on
+/// average: KPLAN_FETCH_BLOCK_BYTES, a number from 1 to 2^30, 4096 by default; 0: any. Local. Errors: PlanError.
+std::size_t fetch_block_bytes_from_environment();
 
 /// From how many bytes on a message may be placed, where runs find that faster: KPLAN_PLACE_BYTES, a number from 1 to
 /// 2^30, 16384 by default; 0: none is. Local. Errors: PlanError.

@@ -72,10 +72,11 @@ class SharedMessages {
     message.calls.clear();  // it is gone
     carrier.bytes = offset + message.bytes;
     carrier.is_of_several = true;
-    carrier.in_place.reset();
     if constexpr (std::is_same_v<M, IncomingMessage>) {
       carrier.own.clear();
       carrier.is_in_sender_order = carrier.is_in_sender_order || message.is_in_sender_order;
+    } else {
+      carrier.in_place.reset();
     }
   }
 

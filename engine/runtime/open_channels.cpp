@@ -157,8 +157,7 @@ class Ends {
     if (transport_.lends_memory(peer) && m.values_bytes == 0)
       m.loan = OutgoingLoan::of(statement_of(m), s, sent, limits_.lending);
     // A receiver takes in pieces what it fetches and cannot fetch into place.
-    const std::size_t least_fetched = transport_.fetch_bytes(peer);
-    if ((m.pieces || m.is_carried) && least_fetched > 0 && m.bytes >= least_fetched) m.fetched_from = m.in_place;
+    if (m.pieces || m.is_carried) m.fetched_from = Placement::of_sent(statement_of(m), s, sent, fetching(peer));
     if (!transport_.lends_regions(peer)) m.in_place.reset();
     if (m.values_bytes == 0) prepare_to_go_ahead(transport_, m);
     m.may_be_taken_back = m.in_place && transport_.lends_memory(peer);
@@ -173,6 +172,9 @@ class Ends {
       m.placement = Placement::of_received(statement_of(m), s, *std::ranges::find(s.receives, m.peer, &Message::peer),
                                            limits_.placing);
     add(m, Direction::receive, !MessageCursor::serves(m.calls));
+    if (m.pieces)
+      m.fetched_to = Placement::of_received(statement_of(m), s, *std::ranges::find(s.receives, m.peer, &Message::peer),
+                                            fetching(static_cast<int>(m.world_rank)));
     if (!m.is_of_several && m.values_bytes == 0) prepare_for_parts(transport_, m, limits_.part_bytes);
   }
 
@@ -209,6 +211,8 @@ class Ends {
   const Statement& statement_of(const auto& message) const {
     return model_.statements[static_cast<std::size_t>(message.statement)];
   }
+  /// What messages with that rank must have to be fetched.
+  PlacingLimits fetching(int peer) const { return {transport_.fetch_bytes(peer), limits_.least_fetched_block_bytes}; }
   /// Where placed messages lie is told once.
   bool may_be_placed(const auto& message) const {
     return transport_.places_messages(static_cast<int>(message.world_rank)) && !message.is_of_several &&

@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::size_t most_literal_specs = 256;
 
-/// Where the whole message lies in one buffer as it travels; `stream`: the buffer's.
-std::optional<InPlace> lies_in_place(const Message& m, const std::vector<KernelCall>& calls, std::size_t stream) {
+/// Where the whole message that is sent lies in one buffer as it travels.
+std::optional<InPlace> lies_in_place(const Message& m, const std::vector<KernelCall>& calls) {
   if (calls.size() != 1 || calls[0].spec >= 0 || calls[0].copy_bytes != m.bytes) return std::nullopt;
-  return InPlace{calls[0].streams[stream].buffer, calls[0].streams[stream].offset_bytes};
+  return InPlace{calls[0].streams[1].buffer, calls[0].streams[1].offset_bytes};
 }
 
 /// The message that meets the own share: they are applied one right after the other, so that one loop can do both.
@@ -56,7 +56,7 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
     LoweredStatement::Calls calls{m.peer, {}, {}, {}};
     for (const MessagePart& part : m.parts)
       each_run(part, [&](const MessagePart& run) { lowering.pack(run, calls.calls); });
-    if (!s.reads_what_it_writes) calls.in_place = lies_in_place(m, calls.calls, 1);
+    if (!s.reads_what_it_writes) calls.in_place = lies_in_place(m, calls.calls);
     out.sends.push_back(std::move(calls));
   }
   const bool has_share = !s.local_send.empty() && !s.local_receive.empty();
@@ -79,7 +79,6 @@ LoweredStatement lower_statement(const BoundPlan& bound, const StatementSchedule
     if (calls.calls.empty())
       for (const MessagePart& part : m.parts)
         each_run(part, [&](const MessagePart& run) { lowering.unpack(run, calls.calls); });
-    calls.in_place = lies_in_place(m, calls.calls, 0);
     out.receives.push_back(std::move(calls));
   }
   if (is_merged || !has_share) return out;
@@ -134,7 +133,6 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
     add(out.outgoing, s.sends[k], ready(lowered.sends[k].calls)).in_place = lowered.sends[k].in_place;
   for (std::size_t k = 0; k < s.receives.size(); ++k) {
     IncomingMessage& m = add(out.incoming, s.receives[k], ready(lowered.receives[k].calls));
-    m.in_place = lowered.receives[k].in_place;
     m.own = ready(lowered.receives[k].own);
     m.is_own_first = lowered.receives[k].is_own_first;
     m.is_in_sender_order = s.is_in_sender_order;

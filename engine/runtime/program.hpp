@@ -29,11 +29,11 @@ struct OutgoingMessage {
   std::size_t values_bytes = 0;  ///< its last, which are the uniform values of this rank
   std::unique_ptr<transport::Channel> channel;
   std::vector<ReadyCall> calls;
-  std::optional<InPlace> in_place;         ///< it is sent from there
-  std::optional<InPlace> fetched_from;     ///< where its receiver may fetch it instead
-  std::uint64_t next = 0;                  ///< number of the next message on `channel`
-  bool ends_when_sent = false;             ///< the run does not end before the message is sent
-  std::unique_ptr<OutgoingPieces> pieces;  ///< null: always sent whole, or carried
+  std::optional<InPlace> in_place;          ///< it is sent from there
+  std::unique_ptr<Placement> fetched_from;  ///< where its receiver may fetch it instead; null: nowhere
+  std::uint64_t next = 0;                   ///< number of the next message on `channel`
+  bool ends_when_sent = false;              ///< the run does not end before the message is sent
+  std::unique_ptr<OutgoingPieces> pieces;   ///< null: always sent whole, or carried
   /// Messages of the statement that are the same as this one, for other ranks: its pieces reach them, too.
   std::vector<OutgoingMessage*> carried;
   bool is_carried = false;                ///< by the pieces of another message, when that goes in pieces
@@ -67,7 +67,7 @@ struct IncomingMessage {
   std::unique_ptr<IncomingPieces> pieces;  ///< null: always comes whole
   bool comes_whole = false;                ///< in this run, though it has pieces
   std::unique_ptr<IncomingLoan> loan;      ///< null: was not lent yet
-  std::optional<InPlace> in_place;         ///< where it goes as it travels
+  std::unique_ptr<Placement> fetched_to;   ///< where it goes as it is fetched; null: it is unpacked then, too
   std::unique_ptr<Placement> placement;    ///< null: always unpacked
   std::unique_ptr<MessageCursor> cursor;   ///< unpacks it `part_bytes` at a time; null: as a whole
   std::size_t part_bytes = 0;
@@ -129,6 +129,7 @@ std::vector<LoweredStatement> lower(const BoundPlan& bound, const Schedule& sche
 struct LongMessages {
   LendingLimits lending;
   PlacingLimits placing;
+  std::size_t least_fetched_block_bytes = transport::fetch_block_bytes_from_environment();
   /// Unpacked at a time while others move; 0: all.
   std::size_t part_bytes = transport::piece_bytes_from_environment();
 };

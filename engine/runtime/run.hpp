@@ -198,7 +198,7 @@ class Runner final : private FaultNotes {
   bool has_moved_ = false;                   ///< something, since it was last looked at
   bool can_lend_to_fetch_ = false;           ///< some messages
   bool lends_to_fetch_ = false;              ///< those, in this run
-  /// Whether long messages in one region are fetched by their receivers, which spares a copy, or go through slots,
+  /// Whether long messages in few regions are fetched by their receivers, which spares a copy, or go through slots,
   /// which both ends work at and which nobody has to wait for.
   RunTrial fetch_trial_{/*first=*/0, /*worth_it=*/0.95, /*is_likely=*/false};
   bool can_place_ = false;        ///< some messages

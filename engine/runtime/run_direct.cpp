@@ -26,8 +26,8 @@ bool Runner::lend(OutgoingMessage& m) {
 /// The same where its receiver fetches it.
 bool Runner::lend_to_fetch(OutgoingMessage& m) {
   wait_for_slot(m);
-  const BoundMemory& memory = memory_[static_cast<std::size_t>(m.fetched_from->buffer)];
-  if (!m.channel->lend_to_fetch(m.next, memory.base + m.fetched_from->offset_bytes)) return false;
+  m.fetched_from->tell(*m.channel, memory_);
+  if (!m.channel->lend_to_fetch(m.next)) return false;
   ++m.next;
   note_lent(m);
   return true;
@@ -112,16 +112,16 @@ bool Runner::take_lent(IncomingMessage& m, std::span<const std::byte* const> reg
 /// Fetches a message and applies it, in parts where it does not go into place as it is. False where some of it cannot
 /// be had: the sender sends it then, or has ended.
 bool Runner::take_fetched(IncomingMessage& m) {
-  if (m.in_place) {
-    std::byte* const place = memory_[static_cast<std::size_t>(m.in_place->buffer)].base + m.in_place->offset_bytes;
-    if (m.channel->fetch(m.next, 0, place, m.bytes)) return m.is_done = true;
+  if (m.fetched_to) {
+    m.fetched_to->tell(*m.channel, memory_);
+    if (m.channel->fetch(m.next)) return m.is_done = true;
     m.channel->decline(m.next);
     return false;
   }
   fetched_.resize(std::max(fetched_.size(), m.pieces->piece_bytes()));
   do {
     const std::size_t count = std::min(m.pieces->left(), m.pieces->piece_bytes());
-    if (!m.channel->fetch(m.next, m.pieces->taken(), fetched_.data(), count)) {
+    if (!m.channel->fetch_part(m.next, m.pieces->taken(), fetched_.data(), count)) {
       if (m.pieces->taken() == 0) m.channel->decline(m.next);
       return false;
     }

@@ -1,11 +1,15 @@
 // Messages that are lent instead of sent. Where a transport lends nothing to the peer, it says so, and they are put.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
+#include "tests/transports/blocks.hpp"
 #include "tests/transports/ranks.hpp"
 
 using namespace kplan::tests;
+using kplan::transport::Blocks;
 
 namespace {
 
@@ -92,29 +96,60 @@ TEST_CASE("a lent message that the receiver declines, or does not come for, is p
   });
 }
 
-TEST_CASE("a message in one region of any memory is fetched, as a whole or in parts", "[conformance]") {
+namespace {
+
+/// Blocks of `bytes` bytes in all, in memory of four times as many.
+std::vector<Blocks> blocks_in(std::byte* memory, std::uint64_t shape) {
+  switch (shape % 5) {
+    case 0: return {{memory + shape, {0}, {}, {}, bytes}};
+    case 1: return {{memory, {5}, {4, 16}, {4000, 100}, 64}};
+    case 2: return {{memory, {12288, 0, 8192}, {4}, {300}, 256}, {memory + 4096, {0}, {2, 32}, {2000, 16}, 16}};
+    case 3: return {{memory, {7}, {1024}, {9}, 4}};                 // more than are copied at a time
+    default: return {{memory, {3000, 0}, {8, 16}, {256, 16}, 16}};  // which follow each other
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a message in blocks of any memory is fetched into others, or in parts", "[conformance]") {
   on_ranks(2, [](Transport& transport) {
     const auto channel = open_one(transport, bytes, 2);
-    std::vector<std::byte> memory(2 * bytes);
+    std::vector<std::byte> memory(4 * bytes, untouched), message(bytes);
     for (std::uint64_t seq = 0; seq < 200; ++seq) {
       if (transport.rank() == 1) {
         const std::byte* const slot = wait_for(transport, "a message", [&] { return channel->arrived(seq); });
-        if (!channel->is_to_be_fetched(seq)) std::copy_n(slot, bytes, memory.data());
-        const std::size_t part = bytes / (1 + seq % 4);
-        for (std::size_t at = 0; channel->is_to_be_fetched(seq) && at < bytes; at += part)
-          claim(channel->fetch(seq, at, memory.data() + at, std::min(part, bytes - at)), "it can be had");
+        const bool is_fetched = channel->is_to_be_fetched(seq);
         claim(channel->lent(seq).empty(), "it is not read in place");
-        claim_filled(memory.data(), bytes, 8, seq);
+        if (!is_fetched) {
+          std::copy_n(slot, bytes, message.data());
+        } else if (seq % 3 == 0) {
+          const std::size_t part = bytes / (1 + seq % 4) + seq % 2;
+          for (std::size_t at = 0; at < bytes; at += part)
+            claim(channel->fetch_part(seq, at, message.data() + at, std::min(part, bytes - at)), "it can be had");
+          claim(channel->fetch_part(seq, 100, message.data() + 100, 1000), "some of it can be had again");
+        } else {
+          const std::vector<Blocks> blocks = blocks_in(memory.data(), seq / 7);
+          channel->place(blocks);
+          claim(channel->fetch(seq), "it can be had");
+          std::size_t n = 0;
+          each_byte(blocks, [&](std::byte& b) { message[n++] = std::exchange(b, untouched); });
+          claim(std::ranges::count(memory, untouched) == 4 * bytes, "nothing else is written");
+        }
+        claim_filled(message.data(), bytes, 8, seq);
         channel->release(seq);
         continue;
       }
       std::byte* const slot = wait_for(transport, "a slot", [&] { return channel->send_slot(seq); });
-      std::byte* const region = memory.data() + seq;
-      fill(region, bytes, 8, seq);
-      const bool is_lent = channel->lend_to_fetch(seq, region);
+      fill(message.data(), bytes, 8, seq);
+      const std::vector<Blocks> blocks = blocks_in(memory.data(), seq / 2);
+      std::size_t n = 0;
+      each_byte(blocks, [&](std::byte& b) { b = message[n++]; });
+      claim(n == bytes, "the blocks are the message");
+      channel->place(blocks);
+      const bool is_lent = channel->lend_to_fetch(seq);
       claim(is_lent || transport.fetch_bytes(1) == 0, "what can be fetched can be lent for it");
       if (!is_lent) {
-        std::copy_n(region, bytes, slot);
+        std::ranges::copy(message, slot);
         channel->put(seq, bytes);
       }
       wait_for(transport, "the region", [&] { return channel->is_sent(seq); });

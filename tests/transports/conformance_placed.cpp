@@ -5,6 +5,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/transports/blocks.hpp"
 #include "tests/transports/ranks.hpp"
 
 using namespace kplan::tests;
@@ -14,7 +15,6 @@ using kplan::transport::Lies;
 namespace {
 
 constexpr std::size_t bytes = 240000, memory_bytes = 3 * bytes;
-constexpr std::byte untouched{0xee};
 
 /// Blocks of `bytes` bytes in all, of one of several shapes.
 std::vector<Blocks> blocks_in(std::byte* memory, std::uint64_t shape) {
@@ -28,25 +28,6 @@ std::vector<Blocks> blocks_in(std::byte* memory, std::uint64_t shape) {
       return {list, {memory + 7, {0}, {100, 300}, {4, 1000}, 4}};
     }
   }
-}
-
-/// Calls f(byte) for each byte that the blocks are of, in order.
-template <class F>
-void each_byte(const std::vector<Blocks>& blocks, const F& f) {
-  for (const Blocks& b : blocks)
-    for (const std::int64_t offset : b.offsets_bytes) {
-      std::int64_t count = 1;
-      for (const std::int64_t n : b.counts) count *= n;
-      for (std::int64_t k = 0; k < count; ++k) {
-        std::byte* at = b.base + offset;
-        for (std::int64_t d = static_cast<std::int64_t>(b.counts.size()), left = k; d-- > 0;) {
-          const auto loop = static_cast<std::size_t>(d);
-          at += left % b.counts[loop] * b.strides_bytes[loop];
-          left /= b.counts[loop];
-        }
-        for (std::int64_t i = 0; i < b.block_bytes; ++i) f(at[i]);
-      }
-    }
 }
 
 /// One end of a channel from rank 0 to rank 1; null on other ranks.

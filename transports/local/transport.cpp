@@ -28,8 +28,14 @@ class Addresses final : public RegionNames {
   const std::byte* find(int, const RegionName& name) override {
     return reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(name.offset));
   }
-  bool copy(int, const std::byte* theirs, std::byte* to, std::size_t bytes) override {
-    std::memcpy(to, theirs, bytes);
+  bool copy(int, RegionCursor theirs, RegionCursor mine) override {
+    while (!mine.is_at_end()) {
+      const iovec from = theirs.region(), to = mine.region();
+      const std::size_t bytes = std::min(from.iov_len, to.iov_len);
+      std::memcpy(to.iov_base, from.iov_base, bytes);
+      theirs.advance(bytes);
+      mine.advance(bytes);
+    }
     return true;
   }
 };

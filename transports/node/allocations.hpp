@@ -22,8 +22,8 @@ class Allocations final : public RegionNames, public std::enable_shared_from_thi
 
   std::optional<RegionName> name_of(const std::byte* region) override;
   const std::byte* find(int rank, const RegionName& name) override;
-  bool copy(int rank, const std::byte* theirs, std::byte* to, std::size_t bytes) override {
-    return copy_from_process(neighbours_->process(rank), theirs, to, bytes);
+  bool copy(int rank, RegionCursor theirs, RegionCursor mine) override {
+    return copy_from_process(neighbours_->process(rank), theirs, mine);
   }
 
  private:

@@ -1,17 +1,18 @@
 #include "transports/node/process_memory.hpp"
 
-#include <sys/uio.h>
+#include <array>
 
 namespace kplan::transport::node_path {
 
-bool copy_from_process(int process, const std::byte* theirs, std::byte* to, std::size_t bytes) {
-  while (bytes > 0) {
-    const iovec mine{to, bytes}, source{const_cast<std::byte*>(theirs), bytes};  // which is only read
-    const ssize_t copied = process_vm_readv(process, &mine, 1, &source, 1, 0);
+bool copy_from_process(int process, RegionCursor theirs, RegionCursor mine) {
+  constexpr std::size_t most_regions = 256;  // the system takes 1024
+  std::array<iovec, most_regions> sources, targets;
+  while (!mine.is_at_end()) {
+    const std::size_t source_count = theirs.list(sources), target_count = mine.list(targets);
+    const ssize_t copied = process_vm_readv(process, targets.data(), target_count, sources.data(), source_count, 0);
     if (copied <= 0) return false;
-    theirs += copied;
-    to += copied;
-    bytes -= static_cast<std::size_t>(copied);
+    theirs.advance(static_cast<std::size_t>(copied));
+    mine.advance(static_cast<std::size_t>(copied));
   }
   return true;
 }

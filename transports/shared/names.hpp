@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "transports/shared/regions.hpp"
+
 namespace kplan::transport {
 
 /// A region as its owner's peers know it.
@@ -24,8 +26,9 @@ class RegionNames {
   virtual std::optional<RegionName> name_of(const std::byte* region) = 0;
   /// The memory of another rank that is called so there; null where it cannot be had.
   virtual const std::byte* find(int rank, const RegionName& name) = 0;
-  /// Copies from that address of another rank's. False where that cannot be done; some may have been copied then.
-  virtual bool copy(int rank, const std::byte* theirs, std::byte* to, std::size_t bytes) = 0;
+  /// Copies from another rank's memory to as many bytes of this one's. False where that cannot be done; some may have
+  /// been copied then.
+  virtual bool copy(int rank, RegionCursor theirs, RegionCursor mine) = 0;
 };
 
 }  // namespace kplan::transport

@@ -13,6 +13,8 @@
 // A lent message lies in the sender's own memory, whose names are in the slot. The sender may want it back (the
 // receiver does not come for it), or go (an exception, say). So the receiver marks such a message as taken before it
 // reads, the sender takes back only what is not taken, and one that closes waits for what is.
+//
+// Where messages lie that are fetched, the sender keeps a list of; its receiver copies it when it sees that it is new.
 #include "transports/shared/ring.hpp"
 
 #include <algorithm>
@@ -51,8 +53,15 @@ std::uint64_t word_of(std::uint64_t seq, Hold hold) { return 4 * (seq + 1) + sta
 /// What a slot holds of a lent message.
 struct Loan {
   std::uint64_t regions = 0;                                  ///< 0: one region, which is the message itself
-  static constexpr std::uint64_t to_be_fetched = UINT64_MAX;  ///< one region, too, whose address in its process follows
+  static constexpr std::uint64_t to_be_fetched = UINT64_MAX;  ///< then a PlaceName follows
   RegionName names[1];                                        ///< as many as there are
+};
+
+/// What a slot holds of a message that is to be fetched: where its sender's process lists the regions it lies in.
+struct PlaceName {
+  const iovec* list = nullptr;
+  std::uint64_t list_bytes = 0;
+  std::uint64_t number = 0;  ///< of its places, from 1 on
 };
 constexpr std::size_t names_at = offsetof(Loan, names);
 
@@ -105,6 +114,7 @@ class Ring {
     return {grown_at_, slots_, slot_bytes_ >= fewest_bytes};
   }
   std::size_t most_regions() const { return (slot_bytes_ - sizeof(Word) - names_at) / sizeof(RegionName); }
+  bool has_room_for(std::size_t bytes) const { return bytes <= slot_bytes_ - sizeof(Word); }
 
  private:
   RingMemory memory_;
@@ -170,10 +180,16 @@ class Sender final : public SendingEnd {
     return !regions.empty() && lend_as(seq, regions.size(), regions);
   }
 
-  bool lend_to_fetch(std::uint64_t seq, const std::byte* region) override {
-    if (ring_.most_regions() == 0 || ring_.has_several_receivers()) return false;
-    const std::uint64_t words[] = {Loan::to_be_fetched, reinterpret_cast<std::uintptr_t>(region)};
-    std::memcpy(ring_.slot(seq), words, sizeof words);
+  void place(std::span<const Blocks> blocks) override {
+    if (place_.move_to(blocks))
+      place_name_ = {place_.regions().data(), place_.regions().size_bytes(), place_name_.number + 1};
+  }
+
+  bool lend_to_fetch(std::uint64_t seq) override {
+    if (!ring_.has_room_for(names_at + sizeof(PlaceName)) || ring_.has_several_receivers()) return false;
+    std::byte* const slot = ring_.slot(seq);
+    std::memcpy(slot, &Loan::to_be_fetched, sizeof Loan::to_be_fetched);
+    std::memcpy(slot + names_at, &place_name_, sizeof place_name_);
     publish_loan(seq);
     return true;
   }
@@ -251,6 +267,8 @@ class Sender final : public SendingEnd {
   std::uint64_t lent_end_ = 0;     ///< one more than the last message that was lent
   std::uint64_t lent_before_ = 0;  ///< the same of the one before it
   std::uint64_t released_ = 0;     ///< when last looked
+  Place place_;                    ///< of messages that are fetched
+  PlaceName place_name_;
 };
 
 Sender::~Sender() {
@@ -309,14 +327,27 @@ class Receiver final : public ReceivingEnd {
   }
 
   [[gnu::hot]] std::span<const std::byte* const> lent(std::uint64_t seq) override {
-    if (!is_taken(seq) || is_whole_ || to_fetch_) return {};
+    if (!is_taken(seq) || is_whole_ || is_to_be_fetched_) return {};
     return lent_;
   }
 
-  [[gnu::hot]] bool is_to_be_fetched(std::uint64_t seq) override { return is_taken(seq) && to_fetch_; }
+  [[gnu::hot]] bool is_to_be_fetched(std::uint64_t seq) override { return is_taken(seq) && is_to_be_fetched_; }
 
-  bool fetch(std::uint64_t, std::size_t offset_bytes, std::byte* to, std::size_t bytes) override {
-    return names_->copy(peer_, to_fetch_ + offset_bytes, to, bytes);
+  void place(std::span<const Blocks> blocks) override { place_.move_to(blocks); }
+
+  bool fetch(std::uint64_t) override {
+    return names_->copy(peer_, RegionCursor(their_regions_), RegionCursor(place_.regions()));
+  }
+
+  bool fetch_part(std::uint64_t, std::size_t offset_bytes, std::byte* to, std::size_t bytes) override {
+    if (std::exchange(fetched_, offset_bytes + bytes) != offset_bytes || offset_bytes == 0) {
+      next_ = RegionCursor(their_regions_);
+      next_.advance(offset_bytes);
+    }
+    const iovec part{to, bytes};
+    if (!names_->copy(peer_, next_, RegionCursor({&part, 1}))) return false;
+    next_.advance(bytes);
+    return true;
   }
 
   void decline(std::uint64_t seq) override {
@@ -348,11 +379,12 @@ class Receiver final : public ReceivingEnd {
     std::uint64_t regions = 0;
     std::memcpy(&regions, slot, sizeof regions);
     is_whole_ = regions == 0;
-    to_fetch_ = nullptr;
+    is_to_be_fetched_ = regions == Loan::to_be_fetched;
     lent_.clear();
-    if (regions == Loan::to_be_fetched) {
-      std::memcpy(&to_fetch_, slot + sizeof regions, sizeof to_fetch_);
-      return true;
+    if (is_to_be_fetched_) {
+      PlaceName name;
+      std::memcpy(&name, slot + names_at, sizeof name);
+      return find_place(name);
     }
     for (std::size_t k = 0; k < std::max<std::uint64_t>(regions, 1); ++k) {
       RegionName name;
@@ -361,6 +393,17 @@ class Receiver final : public ReceivingEnd {
       if (lent_.back() == nullptr) return false;
     }
     return true;
+  }
+
+  /// Copies the list of regions where it is new. False where it cannot be had.
+  bool find_place(const PlaceName& name) {
+    if (std::exchange(their_place_, name.number) == name.number) return true;
+    their_regions_.resize(name.list_bytes / sizeof(iovec));
+    const iovec list{const_cast<iovec*>(name.list), name.list_bytes},  // only read
+        copy{their_regions_.data(), name.list_bytes};
+    if (names_->copy(peer_, RegionCursor({&list, 1}), RegionCursor({&copy, 1}))) return true;
+    their_place_ = 0;
+    return false;
   }
 
   Ring ring_;
@@ -373,8 +416,12 @@ class Receiver final : public ReceivingEnd {
   Clock::time_point begin_;
   std::uint64_t timed_ = UINT64_MAX;    ///< the message since then
   std::vector<const std::byte*> lent_;  ///< of the message that was looked at last
-  bool is_whole_ = false;
-  const std::byte* to_fetch_ = nullptr;  ///< where it lies in its sender's process; null: it is read in place
+  bool is_whole_ = false, is_to_be_fetched_ = false;
+  Place place_;                       ///< of messages that are fetched
+  std::vector<iovec> their_regions_;  ///< where they lie at the sender's, in its process
+  std::uint64_t their_place_ = 0;     ///< the number of that; 0: not known
+  RegionCursor next_;                 ///< of them, where the next part of a message lies
+  std::size_t fetched_ = 0;           ///< bytes before that
 };
 
 }  // namespace

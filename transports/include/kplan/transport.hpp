@@ -103,9 +103,9 @@ class Channel {
   /// message was taken back and put. False, and nothing is lent, where the receiver cannot read them, or there are too
   /// many: one for every 16 bytes of capacity always go.
   virtual bool lend(std::uint64_t, std::span<const std::byte* const>) { return false; }
-  /// Lends message `seq`, which lies in one region of any memory of the sender's, for the receiver to fetch. As lend()
-  /// otherwise; false where the receiver cannot.
-  virtual bool lend_to_fetch(std::uint64_t, const std::byte*) { return false; }
+  /// Lends message `seq`, which lies in its place (see place()), in any memory of the sender's, for the receiver to
+  /// fetch. As lend() otherwise; false where the receiver cannot.
+  virtual bool lend_to_fetch(std::uint64_t) { return false; }
   /// Takes a lent message back, so that it can be put, if the receiver has not begun to read it, or has declined it.
   virtual bool take_back(std::uint64_t) { return false; }
   /// Whether the memory of message `seq` (and of all before it) may be changed again.
@@ -124,9 +124,11 @@ class Channel {
   virtual std::span<const std::byte* const> lent(std::uint64_t) { return {}; }
   /// Whether message `seq`, which arrived() gave last, is to be fetched: there is nothing at the address that it gave.
   virtual bool is_to_be_fetched(std::uint64_t) { return false; }
-  /// Copies so many bytes of such a message, from `offset_bytes` on, out of the sender's memory. False where that
-  /// cannot be done; some may have been written then.
-  virtual bool fetch(std::uint64_t, std::size_t /*offset_bytes*/, std::byte* /*to*/, std::size_t /*bytes*/) {
+  /// Copies such a message out of the sender's memory to its place at this end. False where that cannot be done; some
+  /// may have been written then.
+  virtual bool fetch(std::uint64_t) { return false; }
+  /// The same of so many of its bytes, from `offset_bytes` on, to that address; cheapest in order.
+  virtual bool fetch_part(std::uint64_t, std::size_t /*offset_bytes*/, std::byte* /*to*/, std::size_t /*bytes*/) {
     return false;
   }
   /// Refuses message `seq`, which was lent: the sender puts it instead when it notices.
@@ -134,13 +136,14 @@ class Channel {
   /// Hands the slot back. Messages are released in order, each once.
   virtual void release(std::uint64_t seq) = 0;
 
+  /// Says where messages lie from now on that are in place, while none is under way at this end: at ends that were
+  /// opened as placed, or messages that are fetched. Cheap to repeat with the same blocks; may allocate.
+  virtual void place(std::span<const Blocks>) {}
+
   // Ends that were opened as placed, where Transport::places_messages(). All messages are of capacity_bytes. Each lies
   // in the slot, as at other ends, or in its place, and then the address that send_slot() and arrived() give only tells
   // that it is time.
 
-  /// Says where messages lie from now on that are in place, while none is under way at this end. Cheap to repeat with
-  /// the same blocks; may allocate.
-  virtual void place(std::span<const Blocks>) {}
   /// The sender's: sends message `seq` from its place, which must stay unchanged until is_sent(seq). Call only after
   /// send_slot(seq) was not null.
   virtual void put_placed(std::uint64_t) {}
@@ -346,7 +349,7 @@ class Transport {
 
   /// Whether channels to and from this peer can lend memory that allocate() gave. The same at both ends.
   virtual bool lends_memory(int) const { return false; }
-  /// Messages of so many bytes and more to this peer that lie in one region can be lent for it to fetch; 0: none.
+  /// Messages of so many bytes and more to this peer can be lent for it to fetch; 0: none.
   virtual std::size_t fetch_bytes(int) const { return 0; }
   /// Whether peers that lends_memory() can read this memory, all of its allocation. Cheap.
   virtual bool can_lend(const std::byte*) const { return false; }
