@@ -97,6 +97,7 @@ enum class InPieces : std::uint8_t {
   always,
   never,
   from_memory,  ///< where packing the last one took so long that it, or its slot, cannot have been in the caches
+  tried,        ///< in runs in which those that are tried do
 };
 
 /// The sending end of a message in pieces.
@@ -114,9 +115,9 @@ class OutgoingPieces {
   }
   /// Every run begins here, whichever way the message goes.
   void begin_run() { ++at_.run; }
-  /// Whether this run's message had better go in pieces. Asked once in a run.
-  bool are_better() {
-    if (runs_to_go_ == 0) return when == InPieces::always;
+  /// Whether this run's message had better go in pieces; `tried_do`: those that are tried. Asked once in a run.
+  bool are_better(bool tried_do) {
+    if (runs_to_go_ == 0) return when == InPieces::always || (when == InPieces::tried && tried_do);
     --runs_to_go_;
     return true;
   }

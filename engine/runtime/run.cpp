@@ -46,11 +46,13 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
       note_placement(m.placement.get());
       if (m.may_be_far && !m.cursor) longest = std::max(longest, m.bytes);
       can_lend_to_fetch_ = can_lend_to_fetch_ || m.fetched_from;
+      tries_pieces_ = tries_pieces_ || (m.pieces && m.pieces->when == InPieces::tried);
     }
   }
   if (can_place_ && are_blocks_long)
     place_trial_ = RunTrial(/*first=*/RunTrial::runs, /*worth_it=*/1, /*is_likely=*/true);
-  times_first_ = is_sent_any && (can_place_ || can_lend_to_fetch_);
+  tries_pieces_ = tries_pieces_ && !can_place_;  // those would be tried in the same runs
+  times_first_ = is_sent_any && (can_place_ || can_lend_to_fetch_ || tries_pieces_);
   made_.resize(longest);
   under_way_.reserve(messages);
   lent_.reserve(messages);
@@ -133,7 +135,7 @@ void Runner::begin_collective(StatementProgram& s) {
   if (m.pieces) m.pieces->begin_run();
   if (m.loan && m.loan->is_wanted() && lend(m)) return false;
   if (lends_to_fetch_ && m.fetched_from && lend_to_fetch(m)) return false;
-  if (m.pieces && may_wait_ && m.pieces->are_better()) {
+  if (m.pieces && may_wait_ && m.pieces->are_better(goes_in_pieces_)) {
     m.pieces->begin();
     under_way_.push_back(&m);
     return true;
@@ -412,6 +414,8 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
                  [&] { return taking_part(0, history->waits_for()); });
     if (can_lend_to_fetch_) [[unlikely]]
       lends_to_fetch_ = may_wait && fetch_trial_.begin(run_, Clock::now());
+    if (tries_pieces_) [[unlikely]]
+      goes_in_pieces_ = may_wait && pieces_trial_.begin(run_, Clock::now());
     awaits_first_ = times_first_;
     const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
     if (letters_carry_hash_) compared_ = compared;
@@ -466,6 +470,8 @@ void Runner::wait() {
   }
   if (can_lend_to_fetch_) [[unlikely]]
     fetch_trial_.end(Clock::now());
+  if (tries_pieces_) [[unlikely]]
+    pieces_trial_.end(Clock::now());
   if (can_place_) [[unlikely]]
     place_trial_.end(Clock::now());
   is_started_ = false;

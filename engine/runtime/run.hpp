@@ -129,10 +129,12 @@ class Runner final : private FaultNotes {
   /// What follows counts for neither way of a run; or does again.
   void leave_trials(transport::Clock::time_point now) {
     fetch_trial_.leave(now);
+    pieces_trial_.leave(now);
     place_trial_.leave(now);
   }
   void come_back_to_trials(transport::Clock::time_point now) {
     fetch_trial_.come_back(now);
+    pieces_trial_.come_back(now);
     place_trial_.come_back(now);
   }
   void push_pieces();
@@ -201,6 +203,10 @@ class Runner final : private FaultNotes {
   /// Whether long messages in few regions are fetched by their receivers, which spares a copy, or go through slots,
   /// which both ends work at and which nobody has to wait for.
   RunTrial fetch_trial_{/*first=*/0, /*worth_it=*/0.95, /*is_likely=*/false};
+  bool tries_pieces_ = false;    ///< for some messages
+  bool goes_in_pieces_ = false;  ///< those, in this run
+  /// Whether messages of short runs go in pieces while about as much comes, which takes less of the caches, or whole.
+  RunTrial pieces_trial_{/*first=*/RunTrial::runs, /*worth_it=*/0.95, /*is_likely=*/false};
   bool can_place_ = false;        ///< some messages
   bool places_ = false;           ///< those, in this run
   bool are_places_told_ = false;  ///< to their channels, since buffers were bound
