@@ -72,9 +72,16 @@ class SingleRuns {
   double allowance_seconds_ = 0;
 };
 
+/// Some runs that are not timed, as many on all ranks: after these, what adapts to its first runs has done so.
+void warm_up(const Team& team, const Candidate& c) {
+  constexpr double most_runs = 48, most_us = 250'000;
+  const double us = largest(team, timed(team, c, 1));
+  for (auto left = static_cast<long>(std::min(most_runs, most_us / std::max(us, 1.0))); left > 0; --left) c.run();
+}
+
 /// How many runs take about batch_us on the slowest rank.
 long calibrated(const Team& team, const Candidate& c, double batch_us) {
-  c.run();
+  warm_up(team, c);
   for (long count = 1;; count *= 4) {
     const double us = largest(team, timed(team, c, count));
     if (us >= batch_us / 4 || count >= largest_batch)
