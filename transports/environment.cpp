@@ -95,10 +95,9 @@ std::size_t non_temporal_bytes_from_environment() {
   return number_from_environment("KPLAN_NON_TEMPORAL_BYTES", best, "no message at all");
 }
 
-std::size_t past_caches_bytes_from_environment() {
-  // On Sapphire Rapids, whose third cache is no faster than memory, what is so long gains even where it is read again.
-  // Elsewhere it may stay in a third cache that is.
-  return number_from_environment("KPLAN_PAST_CACHES_BYTES", is_of_intel() ? 2 << 20 : 32 << 20, "nothing at all");
+PastCaches past_caches_from_environment() {
+  return {number_from_environment("KPLAN_PAST_CACHES_BYTES", 2 << 20, "nothing at all"),
+          std::getenv("KPLAN_PAST_CACHES_BYTES") == nullptr};
 }
 
 std::chrono::nanoseconds far_from_environment() {
@@ -143,7 +142,7 @@ std::vector<std::string_view> checked_variables() {
   (void)native_collectives_from_environment();
   (void)piece_bytes_from_environment();
   (void)non_temporal_bytes_from_environment();
-  (void)past_caches_bytes_from_environment();
+  (void)past_caches_from_environment();
   (void)far_from_environment();
   (void)lend_bytes_from_environment();
   (void)lend_spread_from_environment();

@@ -29,9 +29,14 @@ std::size_t piece_bytes_from_environment();
 std::size_t non_temporal_bytes_from_environment();
 
 /// From how many bytes on what one call of a kernel copies, or the parts of one, is written past the caches where its
-/// layout lets it: KPLAN_PAST_CACHES_BYTES, a number from 1 to 2^30; 0: nothing. By default 2 MiB on processors of
-/// Intel, and 32 MiB elsewhere. Errors: PlanError.
-std::size_t past_caches_bytes_from_environment();
+/// layout lets it: KPLAN_PAST_CACHES_BYTES, a number from 1 to 2^30; 0: nothing. By default from 2 MiB on, in runs that
+/// are shorter then. Errors: PlanError.
+struct PastCaches {
+  std::size_t least_bytes;
+  bool is_tried;  ///< nobody has said it
+};
+PastCaches past_caches_from_environment();
+
 /// How long a line takes that comes from a far core: KPLAN_FAR_NS, a number of nanoseconds from 1 to 2^30, by
 /// default 120, and 200 on processors of Intel; 0: all are far. Errors: PlanError.
 std::chrono::nanoseconds far_from_environment();

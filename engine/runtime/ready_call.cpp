@@ -48,7 +48,7 @@ ReadyCall::ReadyCall(KernelCall call, jit::Kernel kernel, const jit::KernelSpec*
   make_frame(std::move(kernel), spec ? Form::kernel : Form::copy);
   if (spec) {
     details_->run_bytes = find_run_bytes(*spec);
-    set_stores(copied_bytes(*spec));
+    set_stores(can_go_past_caches(*spec) ? copied_bytes(*spec) : 0);
     find_units(*spec);
     return;
   }
@@ -119,10 +119,25 @@ std::int64_t ReadyCall::find_run_bytes(const jit::KernelSpec& spec) const {
   return out;
 }
 
+/// Whether the kernel would write the target past the caches, where that is its choice: long runs, and transpositions.
+bool ReadyCall::can_go_past_caches(const jit::KernelSpec& spec) const {
+  constexpr std::int64_t least_run_bytes = 512;
+  const KernelCall& call = details_->call;
+  const std::size_t dimensions = spec.extents.size();
+  const auto lies_along_one = [&](std::size_t stream) {
+    for (std::size_t d = 0; d < dimensions; ++d)
+      if (call.extents[d] > 1 && call.strides_bytes[stream * dimensions + d] == spec.copy_bytes) return true;
+    return false;
+  };
+  return spec.copy_bytes > 0 && (details_->run_bytes >= least_run_bytes || (lies_along_one(0) && lies_along_one(1)));
+}
+
 void ReadyCall::set_stores(std::int64_t bytes) {
   // Read once: there may be thousands of calls.
-  static const std::size_t least_bytes = transport::past_caches_bytes_from_environment();
-  frame_->arguments.goes_past_caches = least_bytes > 0 && std::cmp_greater_equal(bytes, least_bytes);
+  static const transport::PastCaches limit = transport::past_caches_from_environment();
+  const bool is_long = limit.least_bytes > 0 && std::cmp_greater_equal(bytes, limit.least_bytes);
+  details_->may_go_past_caches = is_long && limit.is_tried;
+  frame_->arguments.goes_past_caches = is_long && !limit.is_tried;
 }
 
 std::int64_t ReadyCall::copied_bytes(const jit::KernelSpec& spec) const {

@@ -42,6 +42,9 @@ class ReadyCall {
   void move_in_message(std::int64_t bytes);
   void set_varying(const std::vector<ScalarValue>& parameters);
   const KernelCall& call() const { return details_->call; }
+  /// Whether runs choose if what it writes goes past the caches, where its layout lets it; not at first.
+  bool may_go_past_caches() const { return details_->may_go_past_caches; }
+  void go_past_caches(bool is_so) { frame_->arguments.goes_past_caches = is_so; }
   /// How many bytes that lie together at both ends it copies at a time; 0: it does not copy.
   std::int64_t run_bytes() const { return details_->run_bytes; }
 
@@ -108,6 +111,7 @@ class ReadyCall {
     std::optional<NativeReduction> native;
     std::int64_t native_offset_bytes = 0;  ///< in the message
     std::int64_t run_bytes = 0;
+    bool may_go_past_caches = false;
     std::optional<Units> units;
     std::vector<Level> levels;
     std::vector<std::int64_t> list_strides;  ///< by stream: what one iteration of the list adds
@@ -122,6 +126,7 @@ class ReadyCall {
   void make_frame(jit::Kernel kernel, Form form);
   std::int64_t find_run_bytes(const jit::KernelSpec& spec) const;
   std::int64_t copied_bytes(const jit::KernelSpec& spec) const;
+  bool can_go_past_caches(const jit::KernelSpec& spec) const;
   void set_stores(std::int64_t bytes);
   /// Parts that are packed are read at once.
   bool parts_go_past_caches() const {

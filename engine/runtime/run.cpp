@@ -30,29 +30,12 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   for (std::size_t b = 0; b < memory_.size(); ++b)
     if (program_.bound.model->buffers[b].is_varying) varying_buffers_.push_back(b);
   std::size_t messages = 0, longest = 0;
-  bool are_blocks_long = true, is_sent_any = false;
-  const auto note_placement = [&](const Placement* placement) {
-    if (!placement) return;
-    can_place_ = true;
-    are_blocks_long = are_blocks_long && placement->has_long_blocks();
-  };
   for (const StatementProgram& s : program_.statements) {
     messages += s.outgoing.size();
-    for (const IncomingMessage& m : s.incoming) {
-      note_placement(m.placement.get());
-      is_sent_any = is_sent_any || !m.is_local;
-    }
-    for (const OutgoingMessage& m : s.outgoing) {
-      note_placement(m.placement.get());
+    for (const OutgoingMessage& m : s.outgoing)
       if (m.may_be_far && !m.cursor) longest = std::max(longest, m.bytes);
-      can_lend_to_fetch_ = can_lend_to_fetch_ || m.fetched_from;
-      tries_pieces_ = tries_pieces_ || (m.pieces && m.pieces->when == InPieces::tried);
-    }
   }
-  if (can_place_ && are_blocks_long)
-    place_trial_ = RunTrial(/*first=*/RunTrial::runs, /*worth_it=*/1, /*is_likely=*/true);
-  tries_pieces_ = tries_pieces_ && !can_place_;  // those would be tried in the same runs
-  times_first_ = is_sent_any && (can_place_ || can_lend_to_fetch_ || tries_pieces_);
+  ask_trials();
   made_.resize(longest);
   under_way_.reserve(messages);
   lent_.reserve(messages);
@@ -67,6 +50,49 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   letters_carry_hash_ = letters_carry_hash_ && !can_settle_;
   may_go_on_ = program_.phases.size() > 1 ||
                std::ranges::any_of(varying_, [](const auto& varying) { return varying != nullptr; });
+}
+
+void Runner::ask_trials() {
+  bool can_place = false, are_blocks_long = true, can_fetch = false, can_go_in_pieces = false, is_sent_any = false;
+  const auto note_placement = [&](const Placement* placement) {
+    if (!placement) return;
+    can_place = true;
+    are_blocks_long = are_blocks_long && placement->has_long_blocks();
+  };
+  const auto note_targets = [&](std::vector<ReadyCall>& calls) {
+    for (ReadyCall& call : calls)
+      if (call.may_go_past_caches()) long_targets_.push_back(&call);
+  };
+  for (StatementProgram& s : program_.statements) {
+    for (IncomingMessage& m : s.incoming) {
+      note_placement(m.placement.get());
+      is_sent_any = is_sent_any || !m.is_local;
+      note_targets(m.calls);
+      note_targets(m.own);
+    }
+    for (OutgoingMessage& m : s.outgoing) {
+      note_placement(m.placement.get());
+      note_targets(m.calls);
+      can_fetch = can_fetch || m.fetched_from;
+      can_go_in_pieces = can_go_in_pieces || (m.pieces && m.pieces->when == InPieces::tried);
+    }
+  }
+  // Who reads what was written past the caches gets it from memory.
+  if (!long_targets_.empty()) trials_.ask(RunWay::through_caches, /*worth_it=*/1.1, /*is_likely=*/true);
+  if (can_fetch) trials_.ask(RunWay::fetched, /*worth_it=*/0.95, /*is_likely=*/false);
+  if (can_go_in_pieces) trials_.ask(RunWay::in_pieces, /*worth_it=*/0.95, /*is_likely=*/false);
+  if (can_place) trials_.ask(RunWay::in_place, /*worth_it=*/1, /*is_likely=*/are_blocks_long);
+  times_first_ = is_sent_any && trials_.are_asked();
+}
+
+/// How the run that begins goes.
+void Runner::begin_trials() {
+  trials_.begin(run_, Clock::now(), may_wait_);
+  if (trials_.goes(RunWay::in_place) && !are_places_told_) tell_places();
+  if (const bool go_past = !trials_.goes(RunWay::through_caches); go_past != do_targets_go_past_caches_) {
+    for (ReadyCall* call : long_targets_) call->go_past_caches(go_past);
+    do_targets_go_past_caches_ = go_past;
+  }
 }
 
 void Runner::fail(const char* code, const std::string& what, const char* hint) {
@@ -122,7 +148,8 @@ void Runner::begin_collective(StatementProgram& s) {
     m.taken = 0;
     if (!m.staging.empty()) context().pack(m.staging, m.staged.data());
     if (m.pieces) m.pieces->begin_run();
-    if (m.placement) m.channel->expect(m.next, places_ ? transport::Lies::in_place : transport::Lies::in_slot);
+    if (m.placement)
+      m.channel->expect(m.next, trials_.goes(RunWay::in_place) ? transport::Lies::in_place : transport::Lies::in_slot);
   }
   if (s.collective) return begin_collective(s);
   int in_pieces = -1;  // the last statement of which a message goes so, and carries others
@@ -134,8 +161,8 @@ void Runner::begin_collective(StatementProgram& s) {
 [[gnu::hot]] bool Runner::send(OutgoingMessage& m) {
   if (m.pieces) m.pieces->begin_run();
   if (m.loan && m.loan->is_wanted() && lend(m)) return false;
-  if (lends_to_fetch_ && m.fetched_from && lend_to_fetch(m)) return false;
-  if (m.pieces && may_wait_ && m.pieces->are_better(goes_in_pieces_)) {
+  if (m.fetched_from && trials_.goes(RunWay::fetched) && lend_to_fetch(m)) return false;
+  if (m.pieces && may_wait_ && m.pieces->are_better(trials_.goes(RunWay::in_pieces))) {
     m.pieces->begin();
     under_way_.push_back(&m);
     return true;
@@ -149,7 +176,7 @@ void Runner::begin_collective(StatementProgram& s) {
     if (m.may_be_taken_back) note_lent(m);
     return false;
   }
-  if (m.placement && places_) {
+  if (m.placement && trials_.goes(RunWay::in_place)) {
     m.channel->put_placed(seq);
     return false;
   }
@@ -309,7 +336,7 @@ bool Runner::take_piece(IncomingMessage& m) {
     if (const ReadyCall* faulty = m.pieces->take(m.calls, memory_, message, m.pieces->left()))
       note_zero_divisor(*faulty, false);
     m.is_done = true;
-  } else if (m.placement && places_) {
+  } else if (m.placement && trials_.goes(RunWay::in_place)) {
     m.is_done = true;
   } else if (m.cursor) {
     apply_in_parts(s, m, {message, m.bytes});
@@ -399,10 +426,6 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
     are_parameters_new_ = false;
   }
   if (are_bindings_new_) look_at_bindings();
-  if (can_place_) [[unlikely]] {
-    places_ = place_trial_.begin(run_, Clock::now());
-    if (places_ && !are_places_told_) tell_places();
-  }
   failure_ = outside;
   is_tested_ = false;
   for (const std::size_t b : varying_buffers_) program_.bound.state.contents[b] = memory_[b].base;
@@ -412,10 +435,8 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
     if (history && !history->has_told_due()) [[unlikely]]
       wait_until([&] { return history->tell() || history->has_told_due(); },
                  [&] { return taking_part(0, history->waits_for()); });
-    if (can_lend_to_fetch_) [[unlikely]]
-      lends_to_fetch_ = may_wait && fetch_trial_.begin(run_, Clock::now());
-    if (tries_pieces_) [[unlikely]]
-      goes_in_pieces_ = may_wait && pieces_trial_.begin(run_, Clock::now());
+    if (trials_.are_asked()) [[unlikely]]
+      begin_trials();
     awaits_first_ = times_first_;
     const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
     if (letters_carry_hash_) compared_ = compared;
@@ -433,8 +454,8 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
 void Runner::wait() {
   if (!is_started_) return;
   is_tested_ = false;
-  if (can_place_) [[unlikely]]
-    place_trial_.come_back(Clock::now());
+  if (trials_.are_asked()) [[unlikely]]
+    trials_.come_back(Clock::now());
   finish_run();
 }
 
@@ -468,12 +489,8 @@ void Runner::wait() {
     is_broken_ = true;
     if (program_.uniform_history) tell_before_failing();
   }
-  if (can_lend_to_fetch_) [[unlikely]]
-    fetch_trial_.end(Clock::now());
-  if (tries_pieces_) [[unlikely]]
-    pieces_trial_.end(Clock::now());
-  if (can_place_) [[unlikely]]
-    place_trial_.end(Clock::now());
+  if (trials_.are_asked()) [[unlikely]]
+    trials_.end(Clock::now());
   is_started_ = false;
   take_memory_back();
   ++run_;

@@ -85,6 +85,8 @@ class Runner final : private FaultNotes {
     std::string text;
   };
   void start(bool may_wait);
+  void ask_trials();
+  void begin_trials();
   void take_memory_back() {
     if (planes_.take_back(memory_)) [[unlikely]]
       are_parameters_new_ = are_bindings_new_ = true;
@@ -125,17 +127,6 @@ class Runner final : private FaultNotes {
   void note_taken() {
     has_moved_ = true;
     awaits_first_ = false;
-  }
-  /// What follows counts for neither way of a run; or does again.
-  void leave_trials(transport::Clock::time_point now) {
-    fetch_trial_.leave(now);
-    pieces_trial_.leave(now);
-    place_trial_.leave(now);
-  }
-  void come_back_to_trials(transport::Clock::time_point now) {
-    fetch_trial_.come_back(now);
-    pieces_trial_.come_back(now);
-    place_trial_.come_back(now);
   }
   void push_pieces();
   const ReadyCall* send_rest(OutgoingMessage& m);
@@ -198,24 +189,14 @@ class Runner final : private FaultNotes {
   std::vector<OutgoingMessage*> lent_;       ///< messages that their receivers have not read yet
   bool may_wait_ = false;                    ///< for receivers, before the messages of this phase are sent
   bool has_moved_ = false;                   ///< something, since it was last looked at
-  bool can_lend_to_fetch_ = false;           ///< some messages
-  bool lends_to_fetch_ = false;              ///< those, in this run
-  /// Whether long messages in few regions are fetched by their receivers, which spares a copy, or go through slots,
-  /// which both ends work at and which nobody has to wait for.
-  RunTrial fetch_trial_{/*first=*/0, /*worth_it=*/0.95, /*is_likely=*/false};
-  bool tries_pieces_ = false;    ///< for some messages
-  bool goes_in_pieces_ = false;  ///< those, in this run
-  /// Whether messages of short runs go in pieces while about as much comes, which takes less of the caches, or whole.
-  RunTrial pieces_trial_{/*first=*/RunTrial::runs, /*worth_it=*/0.95, /*is_likely=*/false};
-  bool can_place_ = false;        ///< some messages
-  bool places_ = false;           ///< those, in this run
-  bool are_places_told_ = false;  ///< to their channels, since buffers were bound
-  /// Whether the transport takes messages from where they lie, or they are packed. Likely where all have long blocks.
-  RunTrial place_trial_{/*first=*/RunTrial::runs, /*worth_it=*/1, /*is_likely=*/false};
-  bool times_first_ = false;        ///< trials are to know when the first that it is sent has come
-  bool awaits_first_ = false;       ///< that, still
-  std::vector<std::byte> fetched_;  ///< a part of a message
-  std::vector<std::byte> made_;     ///< a whole message, before it is copied to a slot that is far
+  RunTrials trials_;
+  std::vector<ReadyCall*> long_targets_;    ///< calls that may write past the caches
+  bool do_targets_go_past_caches_ = false;  ///< as those were told last
+  bool are_places_told_ = false;            ///< to the channels of messages in place, since buffers were bound
+  bool times_first_ = false;                ///< trials are to know when the first that it is sent has come
+  bool awaits_first_ = false;               ///< that, still
+  std::vector<std::byte> fetched_;          ///< a part of a message
+  std::vector<std::byte> made_;             ///< a whole message, before it is copied to a slot that is far
   std::uint64_t run_ = 0;
   std::size_t phase_ = 0;     ///< of the run that is started
   std::size_t finished_ = 0;  ///< so many statements of the phase have ended

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "kplan/transport.hpp"
@@ -66,7 +68,7 @@ class RunTrial {
 
  private:
   /// At first more often: memory and slots are new in the first trial, and which way is faster may change.
-  static constexpr std::uint64_t first_period = 32, often_period = 128, seldom_period = 1024;
+  static constexpr std::uint64_t first_period = 64, often_period = 128, seldom_period = 1024;
   /// A first way that took more than twice as long is tried once in so many periods.
   static constexpr std::uint64_t far_slower_periods = 4;
   static constexpr std::uint64_t length = runs / 2;
@@ -116,6 +118,59 @@ class RunTrial {
   bool has_begun_ = false, is_in_trial_ = false, is_timed_ = false, goes_first_way_, is_far_slower_ = false;
   bool is_outdated_ = false;  ///< the last trial
   int slow_runs_ = 0;         ///< in turn, since
+};
+
+/// A way that runs of a plan may go or not.
+enum class RunWay : std::uint8_t {
+  fetched,         ///< long messages in few blocks, by their receivers, which spares a copy; else through slots, which
+                   ///< both ends work at and which nobody has to wait for
+  in_pieces,       ///< messages of short blocks while about as much comes, which takes less of the caches; else whole
+  through_caches,  ///< what is written of long targets, else past them
+  in_place,        ///< messages that the transport takes from where they lie; else they are packed
+};
+
+/// What is asked of one rank's runs of a plan, each question in runs of its own, and how each run goes.
+class RunTrials {
+ public:
+  using Time = RunTrial::Time;
+
+  /// See RunTrial. Before the first run.
+  void ask(RunWay way, double worth_it, bool is_likely) {
+    const auto n = static_cast<std::size_t>(way);
+    trials_[n].emplace(n * RunTrial::runs, worth_it, is_likely);
+    are_asked_ = true;
+  }
+  bool are_asked() const { return are_asked_; }
+  bool is_asked(RunWay way) const { return trials_[static_cast<std::size_t>(way)].has_value(); }
+  /// Whether the run under way goes that way. Not where nothing is asked.
+  bool goes(RunWay way) const { return goes_[static_cast<std::size_t>(way)]; }
+
+  /// That run begins. Where this rank does not wait in it, nothing is fetched or goes in pieces.
+  void begin(std::uint64_t run, Time now, bool may_wait) {
+    for (std::size_t n = 0; n < trials_.size(); ++n) {
+      const auto way = static_cast<RunWay>(n);
+      const bool needs_wait = way == RunWay::fetched || way == RunWay::in_pieces;
+      goes_[n] = trials_[n] && (may_wait || !needs_wait) && trials_[n]->begin(run, now);
+    }
+  }
+  /// What follows counts for no way of the run; or does again.
+  void leave(Time now) {
+    for (auto& trial : trials_)
+      if (trial) trial->leave(now);
+  }
+  void come_back(Time now) {
+    for (auto& trial : trials_)
+      if (trial) trial->come_back(now);
+  }
+  void end(Time now) {
+    for (auto& trial : trials_)
+      if (trial) trial->end(now);
+  }
+
+ private:
+  std::array<std::optional<RunTrial>, 4> trials_;  ///< by way
+  std::array<bool, 4> goes_{};
+  bool are_asked_ = false;
 };
 
 }  // namespace kplan

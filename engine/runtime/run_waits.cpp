@@ -34,14 +34,14 @@ std::size_t bytes_of_elements(const auto& message) { return message.bytes - mess
   constexpr unsigned rounds_a_look = 64;
   Clock::time_point deadline{}, round{};
   bool is_first = awaits_first_;
-  if (is_first) leave_trials(Clock::now());
+  if (is_first) trials_.leave(Clock::now());
   for (unsigned idle = 1;; ++idle) {
     if (is_first) round = Clock::now();
     transport_->progress();
     push();
     const bool is_ready = ready();
     if (is_first && (is_ready || !awaits_first_)) {
-      come_back_to_trials(round);
+      trials_.come_back(round);
       is_first = false;
     }
     if (is_ready) return true;

@@ -44,13 +44,13 @@ bool Runner::can_begin(const std::vector<int>& phase) const {
 void Runner::go_on() {
   goes_on_ = may_go_on_;
   if (goes_on_) started_runs_->add(*this);
-  if (can_place_) place_trial_.leave(Clock::now());
+  if (trials_.are_asked()) trials_.leave(Clock::now());
 }
 
 bool Runner::test() try {
   if (!is_started_) return true;
   is_tested_ = true;
-  if (can_place_) place_trial_.come_back(Clock::now());
+  if (trials_.are_asked()) trials_.come_back(Clock::now());
   transport_->progress();
   if (finish_run()) return true;
   go_on();

@@ -1,11 +1,14 @@
 // Which of two ways runs go, by what they took.
 #include "engine/runtime/run_trial.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 
 using namespace std::chrono_literals;
 using kplan::RunTrial;
+using kplan::RunTrials;
+using kplan::RunWay;
 
 namespace {
 
@@ -32,10 +35,10 @@ struct Runs {
 TEST_CASE("runs go the first way where they are shorter then, and both ways are tried again") {
   Runs runs;
   CHECK(runs.make(16, 10us, 20us) == 8);
-  CHECK(runs.make(16, 10us, 20us) == 16);
+  CHECK(runs.make(48, 10us, 20us) == 48);
   // The second trial comes soon: in the first one memory and slots were new.
   CHECK(runs.make(16, 10us, 20us) == 8);
-  CHECK(runs.make(80, 10us, 20us) == 80);
+  CHECK(runs.make(48, 10us, 20us) == 48);
   // It has become slower: one trial may have been disturbed, two in turn say so.
   CHECK(runs.make(128, 30us, 20us) == 8 + 112);
   CHECK(runs.make(128, 30us, 20us) == 8);
@@ -51,10 +54,10 @@ TEST_CASE("runs go the first way where they are shorter then, and both ways are 
 
 TEST_CASE("a trial in which some runs were not timed changes nothing") {
   Runs runs;
-  for (const std::uint64_t usual : {16U, 80U}) {
+  for (int k = 0; k < 2; ++k) {
     runs.make(12, 10us, 20us);
     runs.next += 4;  // started, not run
-    CHECK(runs.make(usual, 10us, 20us) == 0);
+    CHECK(runs.make(48, 10us, 20us) == 0);
   }
   runs.next += 6;  // in the next trial's first way
   CHECK(runs.make(122, 10us, 20us) == 2);
@@ -65,18 +68,34 @@ TEST_CASE("single slow runs do not count") {
   Runs runs;
   runs.make(4, 10us, 20us);
   runs.make(2, 900us, 20us);
-  CHECK(runs.make(122, 10us, 20us) == 2 + 16 + 8 + 80);
+  CHECK(runs.make(122, 10us, 20us) == 2 + 48 + 8 + 48);
 }
 
-TEST_CASE("trials of two questions do not meet") {
-  RunTrial fetching(0, 0.95, false), placing(RunTrial::runs, 1, false);
+TEST_CASE("trials of several questions do not meet") {
+  RunTrials trials;
+  CHECK_FALSE(trials.are_asked());
+  const auto ways = {RunWay::fetched, RunWay::in_pieces, RunWay::through_caches, RunWay::in_place};
+  for (const RunWay way : ways) trials.ask(way, 1, false);
+  CHECK(trials.are_asked());
   const RunTrial::Time now{};
   for (std::uint64_t run = 0; run < 4096; ++run) {
     // Nothing takes any time, so outside of trials the first way is never taken.
-    const bool fetches = fetching.begin(run, now), places = placing.begin(run, now);
-    fetching.end(now);
-    placing.end(now);
-    CHECK(!(fetches && places));
+    trials.begin(run, now, /*may_wait=*/true);
+    CHECK(std::ranges::count_if(ways, [&](RunWay way) { return trials.goes(way); }) <= 1);
+    trials.end(now);
+  }
+}
+
+TEST_CASE("runs go no way that is not asked about, nor one that needs a wait where there is none") {
+  RunTrials trials;
+  for (const RunWay way : {RunWay::fetched, RunWay::in_place}) trials.ask(way, 1, true);
+  for (const bool may_wait : {false, true}) {
+    trials.begin(0, {}, may_wait);
+    CHECK(trials.goes(RunWay::fetched) == may_wait);
+    CHECK(trials.goes(RunWay::in_place));
+    CHECK_FALSE(trials.goes(RunWay::in_pieces));
+    CHECK_FALSE(trials.goes(RunWay::through_caches));
+    trials.end({});
   }
 }
 
