@@ -101,6 +101,11 @@ class IncomingLoan {
   const std::byte* description() const { return description_; }
   bool is_usable() const { return is_usable_; }
   void set_varying(const std::vector<ScalarValue>& parameters);
+  /// Whether what is so long that it may go past the caches does.
+  void go_past_caches(bool is_so) {
+    for (ReadyCall& call : calls_)
+      if (call.may_go_past_caches()) call.go_past_caches(is_so);
+  }
   /// Applies the message from the regions it was lent in. Returns a call that met a zero divisor, or null.
   const ReadyCall* apply(std::span<const std::byte* const> regions, const std::vector<BoundMemory>& memory);
 

@@ -77,10 +77,10 @@ void Runner::ask_trials() {
       can_go_in_pieces = can_go_in_pieces || (m.pieces && m.pieces->when == InPieces::tried);
     }
   }
-  // Who reads what was written past the caches gets it from memory.
-  if (!long_targets_.empty()) trials_.ask(RunWay::through_caches, /*worth_it=*/1.1, /*is_likely=*/true);
   if (can_fetch) trials_.ask(RunWay::fetched, /*worth_it=*/0.95, /*is_likely=*/false);
   if (can_go_in_pieces) trials_.ask(RunWay::in_pieces, /*worth_it=*/0.95, /*is_likely=*/false);
+  // Who reads what was written past the caches gets it from memory.
+  if (!long_targets_.empty()) trials_.ask(RunWay::through_caches, /*worth_it=*/1.1, /*is_likely=*/true);
   if (can_place) trials_.ask(RunWay::in_place, /*worth_it=*/1, /*is_likely=*/are_blocks_long);
   times_first_ = is_sent_any && trials_.are_asked();
 }

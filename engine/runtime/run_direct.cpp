@@ -102,6 +102,7 @@ bool Runner::take_lent(IncomingMessage& m, std::span<const std::byte* const> reg
     m.channel->decline(m.next);
     return false;
   }
+  if (!long_targets_.empty()) m.loan->go_past_caches(do_targets_go_past_caches_);
   if (m.is_own_first) apply_own(m);
   if (const ReadyCall* faulty = m.loan->apply(regions, memory_)) note_zero_divisor(*faulty, false);
   if (!m.is_own_first) apply_own(m);

@@ -141,7 +141,6 @@ class RunTrials {
     are_asked_ = true;
   }
   bool are_asked() const { return are_asked_; }
-  bool is_asked(RunWay way) const { return trials_[static_cast<std::size_t>(way)].has_value(); }
   /// Whether the run under way goes that way. Not where nothing is asked.
   bool goes(RunWay way) const { return goes_[static_cast<std::size_t>(way)]; }
 

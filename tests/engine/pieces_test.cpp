@@ -122,7 +122,7 @@ TEST_CASE("messages that go whole and in pieces by turns, as runs try, are right
         {{"n", static_cast<std::int64_t>(n)}});
     std::vector<double> u(3 * n);
     x.bind("u", u);
-    constexpr int runs = 70;  // two trials, and what lies between
+    constexpr int runs = 100;  // two trials, and what lies between
     double expected = 0;
     for (int run = 0; run < runs; ++run) {
       for (std::size_t k = 0; k < n; ++k) u[3 * k] = static_cast<double>(k) + run + 1000 * engine.rank();
