@@ -100,6 +100,9 @@ struct KernelSpec {
 /// Throws InternalError when the spec is not well formed (operands out of range, wrong types, ...).
 void check(const KernelSpec& spec);
 
+/// Copies whose runs are so many bytes long can go past the caches; so can transpositions.
+inline constexpr std::int64_t least_run_past_caches = 512;
+
 /// The arguments of one call, in this order, for generated code too.
 struct KernelArguments {
   std::byte* const* bases;            ///< one per stream; stream 0 first

@@ -119,9 +119,8 @@ std::int64_t ReadyCall::find_run_bytes(const jit::KernelSpec& spec) const {
   return out;
 }
 
-/// Whether the kernel would write the target past the caches, where that is its choice: long runs, and transpositions.
+/// Whether the kernel can write the target past the caches.
 bool ReadyCall::can_go_past_caches(const jit::KernelSpec& spec) const {
-  constexpr std::int64_t least_run_bytes = 512;
   const KernelCall& call = details_->call;
   const std::size_t dimensions = spec.extents.size();
   const auto lies_along_one = [&](std::size_t stream) {
@@ -129,7 +128,8 @@ bool ReadyCall::can_go_past_caches(const jit::KernelSpec& spec) const {
       if (call.extents[d] > 1 && call.strides_bytes[stream * dimensions + d] == spec.copy_bytes) return true;
     return false;
   };
-  return spec.copy_bytes > 0 && (details_->run_bytes >= least_run_bytes || (lies_along_one(0) && lies_along_one(1)));
+  return spec.copy_bytes > 0 &&
+         (details_->run_bytes >= jit::least_run_past_caches || (lies_along_one(0) && lies_along_one(1)));
 }
 
 void ReadyCall::set_stores(std::int64_t bytes) {

@@ -52,49 +52,6 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
                std::ranges::any_of(varying_, [](const auto& varying) { return varying != nullptr; });
 }
 
-void Runner::ask_trials() {
-  bool can_place = false, are_blocks_long = true, can_fetch = false, can_go_in_pieces = false, is_sent_any = false;
-  const auto note_placement = [&](const Placement* placement) {
-    if (!placement) return;
-    can_place = true;
-    are_blocks_long = are_blocks_long && placement->has_long_blocks();
-  };
-  const auto note_targets = [&](std::vector<ReadyCall>& calls) {
-    for (ReadyCall& call : calls)
-      if (call.may_go_past_caches()) long_targets_.push_back(&call);
-  };
-  for (StatementProgram& s : program_.statements) {
-    for (IncomingMessage& m : s.incoming) {
-      note_placement(m.placement.get());
-      is_sent_any = is_sent_any || !m.is_local;
-      note_targets(m.calls);
-      note_targets(m.own);
-    }
-    for (OutgoingMessage& m : s.outgoing) {
-      note_placement(m.placement.get());
-      note_targets(m.calls);
-      can_fetch = can_fetch || m.fetched_from;
-      can_go_in_pieces = can_go_in_pieces || (m.pieces && m.pieces->when == InPieces::tried);
-    }
-  }
-  if (can_fetch) trials_.ask(RunWay::fetched, /*worth_it=*/0.95, /*is_likely=*/false);
-  if (can_go_in_pieces) trials_.ask(RunWay::in_pieces, /*worth_it=*/0.95, /*is_likely=*/false);
-  // Who reads what was written past the caches gets it from memory.
-  if (!long_targets_.empty()) trials_.ask(RunWay::through_caches, /*worth_it=*/1.1, /*is_likely=*/true);
-  if (can_place) trials_.ask(RunWay::in_place, /*worth_it=*/1, /*is_likely=*/are_blocks_long);
-  times_first_ = is_sent_any && trials_.are_asked();
-}
-
-/// How the run that begins goes.
-void Runner::begin_trials() {
-  trials_.begin(run_, Clock::now(), may_wait_);
-  if (trials_.goes(RunWay::in_place) && !are_places_told_) tell_places();
-  if (const bool go_past = !trials_.goes(RunWay::through_caches); go_past != do_targets_go_past_caches_) {
-    for (ReadyCall* call : long_targets_) call->go_past_caches(go_past);
-    do_targets_go_past_caches_ = go_past;
-  }
-}
-
 void Runner::fail(const char* code, const std::string& what, const char* hint) {
   // Ranks whose values differ break off, and others of them may be waited for.
   if (are_values_different_) std::rethrow_exception(failure_);

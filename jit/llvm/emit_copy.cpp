@@ -85,10 +85,10 @@ void copy_past_caches(Frame& frame, Value* to, Value* from, Value* bytes, int ve
 /// A run that is long, or as long as it is found to be.
 void copy_long(Frame& frame, Value* to, Value* from, Value* bytes, int vector_bytes) {
   auto& b = frame.builder;
-  constexpr std::int64_t least_bytes = 512;
   // Stores past the caches are in no order with others.
   if (!frame.spec.is_injective) return call_memcpy(frame, to, from, bytes);
-  Value* const goes_past = b.CreateAnd(frame.goes_past_caches(), b.CreateICmpSGE(bytes, frame.number(least_bytes)));
+  Value* const goes_past =
+      b.CreateAnd(frame.goes_past_caches(), b.CreateICmpSGE(bytes, frame.number(least_run_past_caches)));
   frame.either(
       goes_past, [&] { copy_past_caches(frame, to, from, bytes, vector_bytes); },
       [&] { call_memcpy(frame, to, from, bytes); });
