@@ -97,7 +97,7 @@ std::size_t non_temporal_bytes_from_environment() {
 
 PastCaches past_caches_from_environment() {
   return {number_from_environment("KPLAN_PAST_CACHES_BYTES", 2 << 20, "nothing at all"),
-          std::getenv("KPLAN_PAST_CACHES_BYTES") == nullptr};
+          std::getenv("KPLAN_PAST_CACHES_BYTES") == nullptr, is_of_intel()};
 }
 
 std::chrono::nanoseconds far_from_environment() {

@@ -33,7 +33,8 @@ std::size_t non_temporal_bytes_from_environment();
 /// are shorter then. Errors: PlanError.
 struct PastCaches {
   std::size_t least_bytes;
-  bool is_tried;  ///< nobody has said it
+  bool is_tried;                   ///< nobody has said it
+  bool are_transpositions_likely;  ///< to be faster past them: on processors of Intel, from 2 MiB on
 };
 PastCaches past_caches_from_environment();
 

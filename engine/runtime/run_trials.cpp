@@ -1,5 +1,8 @@
 // How it works: a plan's messages and calls say what its runs can try; each run that begins asks the trials how to go.
+#include <algorithm>
+
 #include "engine/runtime/run.hpp"
+#include "transports/environment.hpp"
 
 namespace kplan {
 
@@ -33,7 +36,10 @@ void Runner::ask_trials() {
   if (can_fetch) trials_.ask(RunWay::fetched, /*worth_it=*/0.95, /*is_likely=*/false);
   if (can_go_in_pieces) trials_.ask(RunWay::in_pieces, /*worth_it=*/0.95, /*is_likely=*/false);
   // Who reads what was written past the caches gets it from memory.
-  if (!long_targets_.empty()) trials_.ask(RunWay::through_caches, /*worth_it=*/1.1, /*is_likely=*/true);
+  const auto is_transposed = [](const ReadyCall* call) { return call->run_bytes() < jit::least_run_past_caches; };
+  const bool go_past_at_first = transport::past_caches_from_environment().are_transpositions_likely &&
+                                std::ranges::all_of(long_targets_, is_transposed);
+  if (!long_targets_.empty()) trials_.ask(RunWay::through_caches, /*worth_it=*/1.1, /*is_likely=*/!go_past_at_first);
   if (can_place) trials_.ask(RunWay::in_place, /*worth_it=*/1, /*is_likely=*/are_blocks_long);
   times_first_ = is_sent_any && trials_.are_asked();
 }
