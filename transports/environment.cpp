@@ -132,8 +132,11 @@ std::size_t place_block_bytes_from_environment() {
   return number_from_environment("KPLAN_PLACE_BLOCK_BYTES", 8, "any block");
 }
 
-std::size_t ahead_bytes_from_environment() {
-  return number_from_environment("KPLAN_AHEAD_BYTES", 131072, "messages that go whole");
+GoingAhead going_ahead_from_environment() {
+  // Parts of what MPI takes from its place, or puts there, took 0.45 to 0.8 of the whole on EPYCs, and up to 1.3 times
+  // as long on a Xeon (Cascade Lake).
+  return {number_from_environment("KPLAN_AHEAD_BYTES", 131072, "messages that go whole"),
+          std::getenv("KPLAN_AHEAD_BYTES") != nullptr || !is_of_intel()};
 }
 
 std::vector<std::string_view> checked_variables() {
@@ -151,7 +154,7 @@ std::vector<std::string_view> checked_variables() {
   (void)two_step_bytes_from_environment();
   (void)place_bytes_from_environment();
   (void)place_block_bytes_from_environment();
-  (void)ahead_bytes_from_environment();
+  (void)going_ahead_from_environment();
   (void)one_sided_from_environment();
   return {"KPLAN_TIMEOUT",
           "KPLAN_NODE",

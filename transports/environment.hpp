@@ -76,9 +76,14 @@ std::size_t place_bytes_from_environment();
 /// 2^30, 8 by default; 0: any. Local. Errors: PlanError.
 std::size_t place_block_bytes_from_environment();
 
-/// Of messages that are longer, how many bytes may go ahead of the rest at a time: KPLAN_AHEAD_BYTES, a number from 1
-/// to 2^30, 131072 by default; 0: they go as a whole. Local. Errors: PlanError.
-std::size_t ahead_bytes_from_environment();
+/// Of messages that are longer, how many bytes may go ahead of the rest at a time.
+struct GoingAhead {
+  std::size_t bytes;   ///< 0: they go as a whole
+  bool may_be_placed;  ///< those of placed ends, too
+};
+/// KPLAN_AHEAD_BYTES, a number from 1 to 2^30, of all messages; by default 131072, and those of placed ends go as a
+/// whole on processors of Intel. Local. Errors: PlanError.
+GoingAhead going_ahead_from_environment();
 
 /// Whether channels over libfabric may write into their receivers' memory: KPLAN_OFI_ONE_SIDED, `on` (the default) or
 /// `off`. Errors: PlanError for anything else in that variable.

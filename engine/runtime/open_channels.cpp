@@ -58,7 +58,7 @@ void prepare_for_far(const transport::Transport& transport, OutgoingMessage& m) 
 
 /// Makes the message ready to be packed while what is packed already is on its way.
 void prepare_to_go_ahead(const transport::Transport& transport, OutgoingMessage& m) {
-  const std::size_t ahead = transport.ahead_bytes(static_cast<int>(m.world_rank), m.bytes);
+  const std::size_t ahead = transport.ahead_bytes(static_cast<int>(m.world_rank), m.bytes, m.placement != nullptr);
   if (ahead == 0 || m.in_place || !MessageCursor::serves(m.calls)) return;
   m.ahead_bytes = ahead;
   m.cursor = std::make_unique<MessageCursor>();
@@ -68,7 +68,7 @@ void prepare_to_go_ahead(const transport::Transport& transport, OutgoingMessage&
 /// Makes a long message ready to be unpacked while the rest of it comes, or others move that do not move alone.
 void prepare_for_parts(const transport::Transport& transport, IncomingMessage& m, std::size_t part_bytes) {
   const auto peer = static_cast<int>(m.world_rank);
-  const bool may_come_ahead = transport.ahead_bytes(peer, m.bytes) > 0;
+  const bool may_come_ahead = transport.ahead_bytes(peer, m.bytes, m.placement != nullptr) > 0;
   const bool takes_long = may_go_in_pieces(m.bytes, part_bytes) && !transport.delivers_alone(peer);
   if ((!takes_long && !may_come_ahead) || m.pieces || !MessageCursor::serves(m.calls)) return;
   m.may_come_ahead = may_come_ahead;
@@ -150,7 +150,7 @@ class Ends {
     const auto peer = static_cast<int>(m.world_rank);
     m.ends_when_sent = !transport_.delivers_alone(peer);
     const Message& sent = *std::ranges::find(s.sends, m.peer, &Message::peer);
-    if (may_be_placed(m) && !m.in_place) m.placement = Placement::of_sent(statement_of(m), s, sent, limits_.placing);
+    if (may_be_placed(m) && !m.in_place) m.placement = Placement::of_sent(statement_of(m), s, sent, placing(m));
     add(m, Direction::send, sent.is_taken_whole);
     prepare_for_far(transport_, m);
     if (m.is_of_several) return;
@@ -170,7 +170,7 @@ class Ends {
     const StatementSchedule& s = schedule_of(m);
     if (may_be_placed(m))
       m.placement = Placement::of_received(statement_of(m), s, *std::ranges::find(s.receives, m.peer, &Message::peer),
-                                           limits_.placing);
+                                           placing(m));
     add(m, Direction::receive, !MessageCursor::serves(m.calls));
     if (m.pieces)
       m.fetched_to = Placement::of_received(statement_of(m), s, *std::ranges::find(s.receives, m.peer, &Message::peer),
@@ -213,6 +213,13 @@ class Ends {
   }
   /// What messages with that rank must have to be fetched.
   PlacingLimits fetching(int peer) const { return {transport_.fetch_bytes(peer), limits_.least_fetched_block_bytes}; }
+  /// What the message must have to be placed.
+  PlacingLimits placing(const auto& message) const {
+    const auto goes_ahead = [&](bool is_placed) {
+      return transport_.ahead_bytes(static_cast<int>(message.world_rank), message.bytes, is_placed) > 0;
+    };
+    return goes_ahead(false) && !goes_ahead(true) ? limits_.placing.beside_parts() : limits_.placing;
+  }
   /// Where placed messages lie is told once.
   bool may_be_placed(const auto& message) const {
     return transport_.places_messages(static_cast<int>(message.world_rank)) && !message.is_of_several &&
@@ -229,7 +236,8 @@ class Ends {
          .slots = 0,
          .direction = direction,
          .is_placed = message.placement != nullptr,
-         .ahead_bytes = message.is_of_several ? 0 : transport_.ahead_bytes(peer, message.bytes)},
+         .ahead_bytes =
+             message.is_of_several ? 0 : transport_.ahead_bytes(peer, message.bytes, message.placement != nullptr)},
         message.channel);
     if (message.is_of_several) return;
     if (go_alike(message)) add_alike_pieces(message, id);

@@ -9,6 +9,8 @@
 namespace kplan {
 namespace {
 
+constexpr std::size_t long_block_bytes = 40;
+
 bool is_long_enough(const Message& m, const PlacingLimits& limits) {
   // Transports count blocks and their bytes in ints.
   constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
@@ -27,6 +29,12 @@ bool goes_straight(const Piece& piece, std::int64_t at, std::int64_t element_byt
 }
 
 }  // namespace
+
+PlacingLimits PlacingLimits::beside_parts() const {
+  PlacingLimits out = *this;
+  if (out.least_block_bytes > 0) out.least_block_bytes = std::max(out.least_block_bytes, long_block_bytes);
+  return out;
+}
 
 /// Adds what one part moves; false where it cannot be placed.
 bool Placement::add(const MessagePart& part, int buffer, std::int64_t element_bytes) {
@@ -94,8 +102,7 @@ std::unique_ptr<Placement> Placement::of_received(const Statement& statement, co
 }
 
 bool Placement::has_long_blocks() const {
-  constexpr std::int64_t long_block_bytes = 40;
-  return message_bytes_ >= long_block_bytes * block_count_;
+  return message_bytes_ >= static_cast<std::int64_t>(long_block_bytes) * block_count_;
 }
 
 void Placement::tell(transport::Channel& channel, const std::vector<BoundMemory>& memory) {

@@ -11,7 +11,7 @@ using namespace kplan;
 namespace {
 
 /// What rank 0 may place of what it sends.
-std::unique_ptr<Placement> placement_of(const std::string& statement) {
+std::unique_ptr<Placement> placement_of(const std::string& statement, const PlacingLimits& limits = {}) {
   const auto plan = std::make_shared<const Plan>(Plan::parse(
       R"json({"kplan": 1, "name": "p", "buffers": {
       "a": {"type": "f64", "shape": [4096, 16]}, "b": {"type": "f64", "shape": [4096, 16]},
@@ -21,7 +21,7 @@ std::unique_ptr<Placement> placement_of(const std::string& statement) {
   const std::shared_ptr<const PlanModel> model(plan, &plan->model());
   const Schedule schedule = build_schedule(bind_values(model, {}, /*rank=*/0, /*size=*/2).bound);
   const StatementSchedule& s = schedule.statements[0];
-  return Placement::of_sent(model->statements[0], s, s.sends.at(0), PlacingLimits());
+  return Placement::of_sent(model->statements[0], s, s.sends.at(0), limits);
 }
 bool may_place(const std::string& statement) { return placement_of(statement) != nullptr; }
 
@@ -41,4 +41,13 @@ TEST_CASE("blocks of 40 bytes and more are likely to go faster where they lie, l
   CHECK(!placement_of("a[k, 0:4]@1 <<= b[k, 0:4]@0 where k in range(4096)")->has_long_blocks());
   CHECK(placement_of("a[k, 0:5]@1 <<= b[k, 0:5]@0 where k in range(4096)")->has_long_blocks());
   CHECK(!placement_of("a[k, 0:15]@1 <<= b[k * k % 4093, 0:15]@0 where k in range(4093)")->has_long_blocks());
+}
+
+TEST_CASE("beside parts that go ahead only blocks of 40 bytes and more are placed, unless any are") {
+  const std::string short_blocks = "a[k, 0:4]@1 <<= b[k, 0:4]@0 where k in range(4096)";
+  CHECK(placement_of(short_blocks));
+  CHECK(!placement_of(short_blocks, PlacingLimits{}.beside_parts()));
+  CHECK(placement_of("a[k, 0:5]@1 <<= b[k, 0:5]@0 where k in range(4096)", PlacingLimits{}.beside_parts()));
+  CHECK(!placement_of("a[k, 0:5]@1 <<= b[k, 0:5]@0 where k in range(4096)", PlacingLimits{1, 64}.beside_parts()));
+  CHECK(placement_of(short_blocks, PlacingLimits{1, 0}.beside_parts()));
 }

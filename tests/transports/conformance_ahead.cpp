@@ -80,7 +80,7 @@ TEST_CASE("messages come whole, however much of them goes ahead", "[conformance]
 TEST_CASE("what goes ahead comes before the rest is sent", "[conformance]") {
   constexpr std::size_t capacity = 1000000;
   on_ranks(2, [](Transport& transport) {
-    const std::size_t ahead = transport.ahead_bytes(1 - transport.rank(), capacity);
+    const std::size_t ahead = transport.ahead_bytes(1 - transport.rank(), capacity, /*is_placed=*/false);
     if (ahead == 0) return meet(transport);
     claim(ahead < capacity, "it is a part");
     const auto channel = open_end(transport, capacity, 1, ahead, ahead);

@@ -44,7 +44,7 @@ TEST_CASE("numbers of bytes are decimal numbers up to 2^30, and 0 for never") {
       {"KPLAN_FETCH_BYTES", fetch_bytes_from_environment},
       {"KPLAN_PLACE_BYTES", place_bytes_from_environment},
       {"KPLAN_PLACE_BLOCK_BYTES", place_block_bytes_from_environment},
-      {"KPLAN_AHEAD_BYTES", ahead_bytes_from_environment}};
+      {"KPLAN_AHEAD_BYTES", [] { return going_ahead_from_environment().bytes; }}};
   for (const auto& [name, read] : numbers) {
     CHECK((Variable(name, "0"), read()) == 0);
     CHECK((Variable(name, "77"), read()) == 77);

@@ -69,9 +69,10 @@ class MpiTransport final : public Backend {
                                     : static_cast<int>(std::clamp<std::size_t>(all_slots_bytes / bytes, 2, most_slots));
   }
   std::size_t best_shared_bytes(int) const override { return 2048; }
-  std::size_t ahead_bytes(int, std::size_t bytes) const override {
+  std::size_t ahead_bytes(int, std::size_t bytes, bool is_placed) const override {
     constexpr std::size_t most_parts = 256;
-    return bytes > ahead_bytes_ && ahead_bytes_ > 0 ? std::max(ahead_bytes_, bytes / most_parts) : 0;
+    if (ahead_.bytes == 0 || bytes <= ahead_.bytes || (is_placed && !ahead_.may_be_placed)) return 0;
+    return std::max(ahead_.bytes, bytes / most_parts);
   }
   bool places_messages(int) const override { return true; }
   [[gnu::hot]] void progress() override { world_->drive(); }
@@ -91,7 +92,7 @@ class MpiTransport final : public Backend {
   int next_tag_ = first_channel_tag;
   std::vector<bool> is_warm_to_, is_warm_from_;  // by rank, on the communicator in use
   bool is_oversubscribed_;
-  std::size_t ahead_bytes_ = ahead_bytes_from_environment();
+  GoingAhead ahead_ = going_ahead_from_environment();
 };
 
 void MpiTransport::require_usable() const {

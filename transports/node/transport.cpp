@@ -58,8 +58,8 @@ class NodeTransport final : public Transport {
     return neighbours_->is_here(peer) ? best_shared_ring_bytes : base_->best_shared_bytes(peer);
   }
   bool places_messages(int peer) const override { return !neighbours_->is_here(peer) && base_->places_messages(peer); }
-  std::size_t ahead_bytes(int peer, std::size_t bytes) const override {
-    return neighbours_->is_here(peer) ? 0 : base_->ahead_bytes(peer, bytes);
+  std::size_t ahead_bytes(int peer, std::size_t bytes, bool is_placed) const override {
+    return neighbours_->is_here(peer) ? 0 : base_->ahead_bytes(peer, bytes, is_placed);
   }
   int most_receivers(int peer) const override { return neighbours_->is_here(peer) ? neighbours_->most() - 1 : 1; }
   bool lends_memory(int peer) const override { return neighbours_->is_here(peer); }

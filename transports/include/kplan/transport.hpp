@@ -338,8 +338,8 @@ class Transport {
   /// itself. The same at both ends.
   virtual std::size_t best_shared_bytes(int) const { return 0; }
   /// How many bytes of a message of `bytes` to this peer are best packed, and unpacked, at a time, since they go ahead
-  /// of the rest (ChannelSpec::ahead_bytes); 0: all of them.
-  virtual std::size_t ahead_bytes(int, std::size_t /*bytes*/) const { return 0; }
+  /// of the rest (ChannelSpec::ahead_bytes), at an end that is placed or not; 0: all of them.
+  virtual std::size_t ahead_bytes(int, std::size_t /*bytes*/, bool /*is_placed*/) const { return 0; }
   /// Whether ends of channels to and from this peer can be placed.
   virtual bool places_messages(int) const { return false; }
   /// How many receivers a sending end may have with this peer among them; 1: this one alone. The same at both ends.
