@@ -236,7 +236,7 @@ void Runner::take_ahead(StatementProgram& s, IncomingMessage& m) {
   const std::span<const std::byte> come = m.channel->arrived_first(m.next);
   if (come.size() <= m.taken) return;
   apply_in_parts(s, m, come);
-  note_taken();
+  has_moved_ = true;
 }
 
 /// Applies what has come; whether everything has.
@@ -257,7 +257,7 @@ bool Runner::take_piece(IncomingMessage& m) {
   const IncomingPieces::Came came = m.pieces->advance(m.calls, memory_, faulty);
   if (faulty) note_zero_divisor(*faulty, false);
   if (came == IncomingPieces::Came::nothing) return false;
-  note_taken();
+  has_moved_ = true;
   m.is_done = came == IncomingPieces::Came::last_piece;
   return true;
 }
@@ -301,7 +301,7 @@ bool Runner::take_piece(IncomingMessage& m) {
     apply(m, message);
     if (m.values_bytes > 0) compare_values(m, message);
   }
-  note_taken();
+  has_moved_ = true;
   m.channel->release(m.next++);
   return true;
 }
@@ -345,7 +345,6 @@ bool Runner::take_piece(IncomingMessage& m) {
 inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messages) {
   if (messages.empty()) [[likely]]
     return true;
-  awaits_first_ = false;  // what others take from here on is part of the run
   return wait_until([&] { return messages.empty(); },
                     [&] {
                       std::vector<Wait> out;
@@ -394,7 +393,6 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
                  [&] { return taking_part(0, history->waits_for()); });
     if (trials_.are_asked()) [[unlikely]]
       begin_trials();
-    awaits_first_ = times_first_;
     const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
     if (letters_carry_hash_) compared_ = compared;
     else if (!compared.empty()) uniform_check_.begin(program_.bound, run_, compared);

@@ -123,11 +123,6 @@ class Runner final : private FaultNotes {
     if (!lent_.empty()) [[unlikely]]
       collect_loans();
   }
-  /// A message, or some of it, has been taken.
-  void note_taken() {
-    has_moved_ = true;
-    awaits_first_ = false;
-  }
   void push_pieces();
   const ReadyCall* send_rest(OutgoingMessage& m);
   void collect_loans();
@@ -193,8 +188,6 @@ class Runner final : private FaultNotes {
   std::vector<ReadyCall*> long_targets_;    ///< calls that may write past the caches
   bool do_targets_go_past_caches_ = false;  ///< as those were told last
   bool are_places_told_ = false;            ///< to the channels of messages in place, since buffers were bound
-  bool times_first_ = false;                ///< trials are to know when the first that it is sent has come
-  bool awaits_first_ = false;               ///< that, still
   std::vector<std::byte> fetched_;          ///< a part of a message
   std::vector<std::byte> made_;             ///< a whole message, before it is copied to a slot that is far
   std::uint64_t run_ = 0;

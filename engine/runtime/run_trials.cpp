@@ -9,7 +9,7 @@ namespace kplan {
 using transport::Clock;
 
 void Runner::ask_trials() {
-  bool can_place = false, are_blocks_long = true, can_fetch = false, can_go_in_pieces = false, is_sent_any = false;
+  bool can_place = false, are_blocks_long = true, can_fetch = false, can_go_in_pieces = false;
   const auto note_placement = [&](const Placement* placement) {
     if (!placement) return;
     can_place = true;
@@ -22,7 +22,6 @@ void Runner::ask_trials() {
   for (StatementProgram& s : program_.statements) {
     for (IncomingMessage& m : s.incoming) {
       note_placement(m.placement.get());
-      is_sent_any = is_sent_any || !m.is_local;
       note_targets(m.calls);
       note_targets(m.own);
     }
@@ -33,15 +32,14 @@ void Runner::ask_trials() {
       can_go_in_pieces = can_go_in_pieces || (m.pieces && m.pieces->when == InPieces::tried);
     }
   }
-  if (can_fetch) trials_.ask(RunWay::fetched, /*worth_it=*/0.95, /*is_likely=*/false);
-  if (can_go_in_pieces) trials_.ask(RunWay::in_pieces, /*worth_it=*/0.95, /*is_likely=*/false);
+  if (can_fetch) trials_.ask(RunWay::fetched, /*worth_it=*/1, /*is_likely=*/false);
+  if (can_go_in_pieces) trials_.ask(RunWay::in_pieces, /*worth_it=*/1, /*is_likely=*/false);
   // Who reads what was written past the caches gets it from memory.
   const auto is_transposed = [](const ReadyCall* call) { return call->run_bytes() < jit::least_run_past_caches; };
   const bool go_past_at_first = transport::past_caches_from_environment().are_transpositions_likely &&
                                 std::ranges::all_of(long_targets_, is_transposed);
-  if (!long_targets_.empty()) trials_.ask(RunWay::through_caches, /*worth_it=*/1.1, /*is_likely=*/!go_past_at_first);
+  if (!long_targets_.empty()) trials_.ask(RunWay::through_caches, /*worth_it=*/1.05, /*is_likely=*/!go_past_at_first);
   if (can_place) trials_.ask(RunWay::in_place, /*worth_it=*/1, /*is_likely=*/are_blocks_long);
-  times_first_ = is_sent_any && trials_.are_asked();
 }
 
 /// How the run that begins goes.

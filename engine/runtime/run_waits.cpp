@@ -32,19 +32,11 @@ std::size_t bytes_of_elements(const auto& message) { return message.bytes - mess
     return look_for_lost(ready, waiting, Clock::time_point::max());
   }
   constexpr unsigned rounds_a_look = 64;
-  Clock::time_point deadline{}, round{};
-  bool is_first = awaits_first_;
-  if (is_first) trials_.leave(Clock::now());
+  Clock::time_point deadline{};
   for (unsigned idle = 1;; ++idle) {
-    if (is_first) round = Clock::now();
     transport_->progress();
     push();
-    const bool is_ready = ready();
-    if (is_first && (is_ready || !awaits_first_)) {
-      trials_.come_back(round);
-      is_first = false;
-    }
-    if (is_ready) return true;
+    if (ready()) return true;
     if (std::exchange(has_moved_, false)) {
       idle = 0;
       deadline = {};
