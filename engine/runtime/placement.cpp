@@ -9,7 +9,7 @@
 namespace kplan {
 namespace {
 
-constexpr std::size_t long_block_bytes = 40;
+constexpr std::size_t long_block_bytes = 40, least_block_bytes_beside_parts = 20;
 
 bool is_long_enough(const Message& m, const PlacingLimits& limits) {
   // Transports count blocks and their bytes in ints.
@@ -32,7 +32,7 @@ bool goes_straight(const Piece& piece, std::int64_t at, std::int64_t element_byt
 
 PlacingLimits PlacingLimits::beside_parts() const {
   PlacingLimits out = *this;
-  if (out.least_block_bytes > 0) out.least_block_bytes = std::max(out.least_block_bytes, long_block_bytes);
+  if (out.least_block_bytes > 0) out.least_block_bytes = std::max(out.least_block_bytes, least_block_bytes_beside_parts);
   return out;
 }
 
@@ -58,7 +58,7 @@ bool Placement::add(Piece piece, int buffer, std::int64_t element_bytes) {
     blocks.strides_bytes.pop_back();
   }
   // What describes an offset is as long as a few blocks, and is read again with every message.
-  constexpr std::int64_t blocks_for_an_offset = 4;
+  constexpr std::int64_t blocks_for_an_offset = 2;
   const std::int64_t bytes = piece.element_count() * element_bytes;
   block_count_ += bytes / blocks.block_bytes;
   if (piece.list_length > 1) block_count_ += blocks_for_an_offset * piece.list_length;
