@@ -70,7 +70,7 @@ class MpiTransport final : public Backend {
   }
   std::size_t best_shared_bytes(int) const override { return 2048; }
   std::size_t ahead_bytes(int, std::size_t bytes, bool is_placed) const override {
-    constexpr std::size_t most_parts = 256;
+    constexpr std::size_t most_parts = 16;
     if (ahead_.bytes == 0 || bytes <= ahead_.bytes || (is_placed && !ahead_.may_be_placed)) return 0;
     return std::max(ahead_.bytes, bytes / most_parts);
   }
