@@ -19,7 +19,7 @@ struct PlacingLimits {
   std::size_t least_block_bytes = transport::place_block_bytes_from_environment();
 
   /// The same for messages that go ahead part by part only if they are packed, each part being in the caches when it is
-  /// packed and unpacked: only long blocks are placed, unless any are.
+  /// packed and unpacked: only blocks of some length are placed, unless any are.
   PlacingLimits beside_parts() const;
 };
 

@@ -32,22 +32,24 @@ TEST_CASE("messages of blocks of 8 bytes and more may be placed, single elements
   CHECK(!may_place("a[k, 0]@1 <<= b[k, 0]@0 where k in range(1024)"));  // too short
   CHECK(!may_place("c[k]@1 <<= d[k, 0]@0 where k in range(16384)"));
   CHECK(!may_place("a[k, 0]@1 <<= b[k * k % 4093, 0]@0 where k in range(4093)"));
-  CHECK(!may_place("a[k, 0:4]@1 <<= b[k * k % 4093, 0:4]@0 where k in range(4093)"));
-  CHECK(may_place("a[k, 0:5]@1 <<= b[k * k % 4093, 0:5]@0 where k in range(4093)"));
+  CHECK(!may_place("a[k, 0:2]@1 <<= b[k * k % 4093, 0:2]@0 where k in range(4093)"));
+  CHECK(may_place("a[k, 0:3]@1 <<= b[k * k % 4093, 0:3]@0 where k in range(4093)"));
   CHECK(!may_place("a[k, 0:5]@1 <<= 2 * b[k, 0:5]@0 where k in range(4096)"));
 }
 
-TEST_CASE("blocks of 40 bytes and more are likely to go faster where they lie, listed ones from 200 bytes on") {
+TEST_CASE("blocks of 40 bytes and more are likely to go faster where they lie, listed ones from 120 bytes on") {
   CHECK(!placement_of("a[k, 0:4]@1 <<= b[k, 0:4]@0 where k in range(4096)")->has_long_blocks());
   CHECK(placement_of("a[k, 0:5]@1 <<= b[k, 0:5]@0 where k in range(4096)")->has_long_blocks());
-  CHECK(!placement_of("a[k, 0:15]@1 <<= b[k * k % 4093, 0:15]@0 where k in range(4093)")->has_long_blocks());
+  CHECK(!placement_of("a[k, 0:14]@1 <<= b[k * k % 4093, 0:14]@0 where k in range(4093)")->has_long_blocks());
+  CHECK(placement_of("a[k, 0:15]@1 <<= b[k * k % 4093, 0:15]@0 where k in range(4093)")->has_long_blocks());
 }
 
-TEST_CASE("beside parts that go ahead only blocks of 40 bytes and more are placed, unless any are") {
-  const std::string short_blocks = "a[k, 0:4]@1 <<= b[k, 0:4]@0 where k in range(4096)";
+TEST_CASE("beside parts that go ahead only blocks of 20 bytes and more are placed, unless any are") {
+  const std::string short_blocks = "a[k, 0:2]@1 <<= b[k, 0:2]@0 where k in range(4096)",
+                    others = "a[k, 0:3]@1 <<= b[k, 0:3]@0 where k in range(4096)";
   CHECK(placement_of(short_blocks));
   CHECK(!placement_of(short_blocks, PlacingLimits{}.beside_parts()));
-  CHECK(placement_of("a[k, 0:5]@1 <<= b[k, 0:5]@0 where k in range(4096)", PlacingLimits{}.beside_parts()));
-  CHECK(!placement_of("a[k, 0:5]@1 <<= b[k, 0:5]@0 where k in range(4096)", PlacingLimits{1, 64}.beside_parts()));
+  CHECK(placement_of(others, PlacingLimits{}.beside_parts()));
+  CHECK(!placement_of(others, PlacingLimits{1, 64}.beside_parts()));
   CHECK(placement_of(short_blocks, PlacingLimits{1, 0}.beside_parts()));
 }
