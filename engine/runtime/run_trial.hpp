@@ -62,7 +62,8 @@ class RunTrial {
     if (!std::exchange(has_begun_, false)) return;
     const transport::Clock::duration took = spent_ + (now - begin_);
     if (!is_in_trial_) return note_usual(took);
-    if (tries_ && nth_ + 1 >= unmeasured && gives_up(took)) return;
+    if (!tries_) usual_ = {usual_[1], seconds_of(took)};
+    else if (nth_ + 1 >= unmeasured && gives_up(took)) return;
     if (!std::exchange(is_timed_, false)) return;
     times_[count_++] = took;
     if (count_ != times_.size()) return;
@@ -83,7 +84,8 @@ class RunTrial {
   static constexpr std::uint64_t unmeasured = 3;  ///< runs after a change: lines are where the runs before left them
   static constexpr std::size_t samples = length - unmeasured;  ///< of each way
   static constexpr double far_longer = 1.5;
-  /// The way that is tried is given up after so many runs in turn that take so much longer than those before the trial.
+  /// The way that is tried is given up after so many runs in turn that take so much longer than the last ones of the
+  /// other.
   static constexpr int hopeless_runs = 2;
   /// So many runs in turn that take so much longer than in the last trial say that it holds no more, as where a program
   /// comes to use its caches for something else.
@@ -141,9 +143,10 @@ class RunTrial {
   /// Seconds that runs took in the last trial, each way. The better of two trials counts: what else the machine does
   /// may fall on all runs that go one way.
   std::array<double, 2> last_{infinity, infinity};
-  std::array<double, 2> usual_{infinity, infinity};  ///< the same of the last runs between trials, the last behind
-  std::uint64_t trial_ = never;                      ///< its first run
-  std::uint64_t nth_ = 0;                            ///< run of the trial that goes the same way
+  /// Seconds of the last two runs that went the way that is kept, the later one behind.
+  std::array<double, 2> usual_{infinity, infinity};
+  std::uint64_t trial_ = never;  ///< its first run
+  std::uint64_t nth_ = 0;        ///< run of the trial that goes the same way
   transport::Clock::duration spent_{};
   Time begin_;
   bool has_begun_ = false, is_in_trial_ = false, is_timed_ = false, goes_first_way_;
@@ -155,13 +158,13 @@ class RunTrial {
   int slow_runs_ = 0;                 ///< in turn, since the last trial
 };
 
-/// A way that runs of a plan may go or not.
+/// A way that runs of a plan may go or not. What the longest runs ask comes first: programs may make few of them.
 enum class RunWay : std::uint8_t {
+  in_place,        ///< messages that the transport takes from where they lie; else they are packed
+  through_caches,  ///< what is written of long targets, else past them
   fetched,         ///< long messages in few blocks, by their receivers, which spares a copy; else through slots, which
                    ///< both ends work at and which nobody has to wait for
   in_pieces,       ///< messages of short blocks while about as much comes, which takes less of the caches; else whole
-  through_caches,  ///< what is written of long targets, else past them
-  in_place,        ///< messages that the transport takes from where they lie; else they are packed
 };
 
 /// What is asked of one rank's runs of a plan, each question in runs of its own, and how each run goes.

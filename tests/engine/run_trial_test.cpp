@@ -69,6 +69,9 @@ TEST_CASE("a way that two runs in turn find far slower is given up") {
   CHECK(runs.make(128, 18us, 14us) == 8 + 112);
   CHECK(runs.make(128, 18us, 14us) == 8);
   CHECK(runs.make(128, 30us, 14us) == 4);
+  // So it is in a first trial that no run came before.
+  Runs kept{.trial = RunTrial(0, 1, true)};
+  CHECK(kept.make(16, 10us, 20us) == 8 + 4);
   // One is not enough.
   Runs others;
   others.make(64, 10us, 14us);
