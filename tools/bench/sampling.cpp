@@ -74,7 +74,7 @@ class SingleRuns {
 
 /// Some runs that are not timed, as many on all ranks: after these, what adapts to its first runs has done so.
 void warm_up(const Team& team, const Candidate& c) {
-  constexpr double most_runs = 128, most_us = 250'000;
+  constexpr double most_runs = 192, most_us = 250'000;
   const double us = largest(team, timed(team, c, 1));
   for (auto left = static_cast<long>(std::min(most_runs, most_us / std::max(us, 1.0))); left > 0; --left) c.run();
 }

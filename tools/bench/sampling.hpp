@@ -37,7 +37,7 @@ struct Measured {
 };
 
 /// Collective. Measures all candidates; a sample is a batch of runs between two readings of the clock after a barrier,
-/// as the slowest rank saw it. `before` null: warm, each batch after some runs that are not timed, the first after 48,
+/// as the slowest rank saw it. `before` null: warm, each batch after some runs that are not timed, the first after 192,
 /// or a quarter of a second; else one run after each rank has called it, such as to empty the caches, which ranks of
 /// one machine begin by the clock.
 std::vector<Measured> sample(const Team& team, const std::vector<Candidate>& candidates, const Limits& limits,
