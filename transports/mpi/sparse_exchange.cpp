@@ -18,7 +18,7 @@ namespace kplan::transport::mpi_backend {
 namespace {
 
 /// Shorter ones are copied in less time than a message more takes.
-constexpr std::size_t least_body = std::size_t{128} << 10;
+constexpr std::size_t least_body = std::size_t{32} << 10;
 
 class MpiMail final : public Mail, private RequestHolder {
  public:
