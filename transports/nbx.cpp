@@ -27,20 +27,20 @@ namespace kplan::transport {
 Nbx::Nbx(std::unique_ptr<Mail> mail, std::shared_ptr<InFlightList> in_flight, std::uint64_t first)
     : mail_(std::move(mail)), in_flight_(std::move(in_flight)), number_(first - 1) {}
 
-LetterKind Nbx::kind() const {
+[[gnu::hot]] LetterKind Nbx::kind() const {
   if (knows_sources_) return LetterKind::expected;
   return number_ % 2 == 0 ? LetterKind::even : LetterKind::odd;
 }
 
 /// A call that does not reach its end may have lost a letter: none may follow it.
-void Nbx::enter() {
+[[gnu::hot]] void Nbx::enter() {
   if (has_failed_)
     throw TransportError(codes::unusable, "a sparse exchange after one of its calls failed; make a new one");
   mail_->require_usable();
   has_failed_ = true;
 }
 
-void Nbx::begin(std::span<const OutgoingLetter> letters) {
+[[gnu::hot]] void Nbx::begin(std::span<const OutgoingLetter> letters) {
   enter();
   ++number_;
   knows_sources_ = false;
@@ -48,7 +48,7 @@ void Nbx::begin(std::span<const OutgoingLetter> letters) {
   has_failed_ = false;
 }
 
-void Nbx::begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) {
+[[gnu::hot]] void Nbx::begin(std::span<const OutgoingLetter> letters, std::span<const int> sources) {
   enter();
   knows_sources_ = true;
   outstanding_.assign(sources.begin(), sources.end());
@@ -56,7 +56,7 @@ void Nbx::begin(std::span<const OutgoingLetter> letters, std::span<const int> so
   has_failed_ = false;
 }
 
-void Nbx::start(std::span<const OutgoingLetter> letters) {
+[[gnu::hot]] void Nbx::start(std::span<const OutgoingLetter> letters) {
   assert(is_complete_);
   mail_->clear();
   is_in_barrier_ = false;
@@ -75,14 +75,14 @@ void Nbx::start(std::span<const OutgoingLetter> letters) {
   }
 }
 
-bool Nbx::is_complete() {
+[[gnu::hot]] bool Nbx::is_complete() {
   if (is_complete_) return true;
   was_asked_ = true;
   move(/*may_end=*/true);
   return is_complete_;
 }
 
-bool Nbx::letters_have_come() {
+[[gnu::hot]] bool Nbx::letters_have_come() {
   if (mail_->least_body_bytes() == 0) return is_complete();
   if (have_letters_come_) return true;
   was_asked_ = true;
@@ -96,7 +96,7 @@ void Nbx::place_body(int from, std::span<const std::span<std::byte>> regions) {
   has_failed_ = false;
 }
 
-void Nbx::move_on() {
+[[gnu::hot]] void Nbx::move_on() {
   if (std::exchange(was_asked_, false) || has_failed_) return;
   const bool have_bodies = mail_->least_body_bytes() > 0;
   move(/*may_end=*/!have_bodies);
@@ -106,7 +106,7 @@ void Nbx::move_on() {
   has_failed_ = false;
 }
 
-void Nbx::move(bool may_end) {
+[[gnu::hot]] void Nbx::move(bool may_end) {
   enter();
   if (!have_letters_come_) {
     match_letters();
@@ -122,7 +122,7 @@ void Nbx::move(bool may_end) {
   has_failed_ = false;
 }
 
-void Nbx::match_letters() {
+[[gnu::hot]] void Nbx::match_letters() {
   if (knows_sources_) {
     std::erase_if(outstanding_, [this](int source) { return mail_->match(source, kind()); });
   } else {
@@ -131,7 +131,7 @@ void Nbx::match_letters() {
   }
 }
 
-bool Nbx::are_letters_here() {
+[[gnu::hot]] bool Nbx::are_letters_here() {
   const bool have_come = mail_->have_come();
   if (knows_sources_) return outstanding_.empty() && have_come;
   if (!mail_->are_taken()) return false;

@@ -111,7 +111,7 @@ bool Bodies::has_come(Incoming& body) {
   return true;
 }
 
-bool Bodies::are_done() {
+bool Bodies::end_those_done() {
   std::erase_if(incoming_, [this](Incoming& body) { return body.is_placed && has_come(body); });
   std::erase_if(outgoing_, [this](Outgoing& body) { return is_complete(*world_, &body.request); });
   return outgoing_.empty() && std::ranges::none_of(incoming_, &Incoming::is_placed);

@@ -20,7 +20,7 @@ class Bodies {
   /// Receives those that are there and have no place yet.
   void take_early();
   /// Whether those that were sent have left, and those that have a place have come there. Drives MPI.
-  bool are_done();
+  bool are_done() { return (incoming_.empty() && outgoing_.empty()) || end_those_done(); }
   void name_awaited(std::vector<int>& ranks) const;
 
   /// Waits a second for what others may read or write in the program's memory, and hands over what is under way then.
@@ -29,6 +29,8 @@ class Bodies {
   void leak();
 
  private:
+  bool end_those_done();
+
   /// One that has a place, or is arriving, or is kept.
   struct Incoming {
     int from = 0;

@@ -42,7 +42,7 @@ class ShortSender final : public SendingEnd, private RequestHolder {
   }
   ~ShortSender() override { world_->end(this); }
 
-  std::byte* send_slot(std::uint64_t seq) override {
+  [[gnu::hot]] std::byte* send_slot(std::uint64_t seq) override {
     while ((seq + 1) * parts_.count > sent_ + requests_.size()) {
       if (!advance()) return nullptr;
     }
@@ -51,9 +51,11 @@ class ShortSender final : public SendingEnd, private RequestHolder {
     slot_ = sent_ == put_ ? 0 : (slot_ + 1) % static_cast<std::size_t>(spec_.slots);
     return memory_.slot(slot_);
   }
-  void put(std::uint64_t seq, std::size_t bytes) override { put_in_place(seq, memory_.slot(slot_), bytes); }
+  [[gnu::hot]] void put(std::uint64_t seq, std::size_t bytes) override {
+    put_in_place(seq, memory_.slot(slot_), bytes);
+  }
   void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) override;
-  bool is_sent(std::uint64_t seq) override {
+  [[gnu::hot]] bool is_sent(std::uint64_t seq) override {
     while ((seq + 1) * parts_.count > sent_) {
       if (!advance()) return false;
     }
@@ -83,7 +85,7 @@ class ShortSender final : public SendingEnd, private RequestHolder {
   bool is_offered_ = false;
 };
 
-void ShortSender::put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) {
+[[gnu::hot]] void ShortSender::put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) {
   assert(seq * parts_.count == put_ && put_ < sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
   (void)seq;
   is_offered_ = false;
@@ -106,7 +108,7 @@ void ShortSender::put_in_place(std::uint64_t seq, const std::byte* region, std::
 
 /// Notes whether the message can go by the persistent requests: nothing does now, and the last one lay there, too. A
 /// program that swaps two arrays would have them made anew each time.
-void ShortSender::prepare(const std::byte* region, std::size_t bytes) {
+[[gnu::hot]] void ShortSender::prepare(const std::byte* region, std::size_t bytes) {
   is_prepared_ = false;
   if (parts_.part_bytes <= longest_inlined || sent_ != put_) return;
   if (region != region_ || bytes != region_bytes_) {
@@ -124,7 +126,7 @@ void ShortSender::prepare(const std::byte* region, std::size_t bytes) {
 }
 
 /// Counts the oldest part under way as sent if it is.
-bool ShortSender::advance() {
+[[gnu::hot]] bool ShortSender::advance() {
   if (sent_ == put_ || !is_complete(*world_, active_[sent_ % active_.size()])) return false;
   ++sent_;
   return true;
@@ -145,7 +147,7 @@ class Sender final : public SendingEnd, private RequestHolder {
   Sender(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes);
   ~Sender() override { world_->end(this); }
 
-  std::byte* send_slot(std::uint64_t seq) override {
+  [[gnu::hot]] std::byte* send_slot(std::uint64_t seq) override {
     while ((seq + 1) * parts_.count > sent_ + requests_.size()) {
       if (!advance()) return nullptr;
     }
@@ -154,7 +156,7 @@ class Sender final : public SendingEnd, private RequestHolder {
   void put_first(std::uint64_t seq, std::size_t bytes) override;
   void put(std::uint64_t seq, std::size_t bytes) override;
   void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) override;
-  bool is_sent(std::uint64_t seq) override {
+  [[gnu::hot]] bool is_sent(std::uint64_t seq) override {
     while ((seq + 1) * parts_.count > sent_) {
       if (!advance()) return false;
     }
@@ -228,13 +230,13 @@ void Sender::init(const Requests& part, const std::byte* from, std::size_t bytes
 }
 
 /// Of the next part.
-void Sender::start(MPI_Request* request) {
+[[gnu::hot]] void Sender::start(MPI_Request* request) {
   check(MPI_Start(request), "MPI_Start");
   next().active = request;
   ++put_;
 }
 
-void Sender::put_first(std::uint64_t seq, std::size_t bytes) {
+[[gnu::hot]] void Sender::put_first(std::uint64_t seq, std::size_t bytes) {
   assert(seq * parts_.count <= put_ && put_ <= (seq + 1) * parts_.count &&
          (seq + 1) * parts_.count <= sent_ + requests_.size());
   for (std::size_t part = put_ - seq * parts_.count; part < parts_.count; ++part) {
@@ -243,7 +245,7 @@ void Sender::put_first(std::uint64_t seq, std::size_t bytes) {
   }
 }
 
-void Sender::put(std::uint64_t seq, std::size_t bytes) {
+[[gnu::hot]] void Sender::put(std::uint64_t seq, std::size_t bytes) {
   assert((seq + 1) * parts_.count <= sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
   if (bytes == spec_.capacity_bytes) return put_first(seq, bytes);
   assert(put_ == seq * parts_.count);
@@ -274,7 +276,7 @@ void Sender::put_in_place(std::uint64_t seq, const std::byte* region, std::size_
 }
 
 /// Counts the oldest part under way as sent if it is.
-bool Sender::advance() {
+[[gnu::hot]] bool Sender::advance() {
   if (sent_ == put_) return false;
   Requests& oldest = requests_[sent_ % requests_.size()];
   if (!is_complete(*world_, oldest.active)) return false;
@@ -304,7 +306,7 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
   Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes);
   ~Receiver() override { world_->end(this); }
 
-  const std::byte* arrived(std::uint64_t seq) override {
+  [[gnu::hot]] const std::byte* arrived(std::uint64_t seq) override {
     restart();
     while ((seq + 1) * parts_.count > arrived_) {
       if (arrived_ == started_ || !is_complete(*world_, &requests_[arrived_ % requests_.size()])) return nullptr;
@@ -313,13 +315,13 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
     return memory_.slot(seq % slots_);
   }
 
-  std::span<const std::byte> arrived_first(std::uint64_t seq) override {
+  [[gnu::hot]] std::span<const std::byte> arrived_first(std::uint64_t seq) override {
     if (arrived(seq)) return {};
     const std::uint64_t here = arrived_ - std::min(arrived_, seq * parts_.count);
     return {memory_.slot(seq % slots_), static_cast<std::size_t>(here) * parts_.part_bytes};
   }
 
-  void release(std::uint64_t seq) override {
+  [[gnu::hot]] void release(std::uint64_t seq) override {
     assert((seq + 1) * parts_.count <= arrived_ && seq * parts_.count == released_);
     (void)seq;
     restart();
@@ -329,7 +331,7 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
 
  private:
   /// Starts the receives of what was released.
-  void restart() {
+  [[gnu::hot]] void restart() {
     for (; started_ < released_ + requests_.size(); ++started_)
       check(MPI_Start(&requests_[started_ % requests_.size()]), "MPI_Start");
   }

@@ -13,7 +13,7 @@
 
 namespace kplan::transport::mpi_backend {
 
-void Inbox::clear() {
+[[gnu::hot]] void Inbox::clear() {
   assert(!is_arriving());
   received_.clear();
   for (Incoming& incoming : incoming_)
@@ -28,9 +28,9 @@ void Inbox::take_own(std::span<const std::byte> bytes) {
   incoming_.push_back({std::move(letter), view});
 }
 
-bool Inbox::match(int source, int tag) { return match_after(nullptr, source, tag); }
+[[gnu::hot]] bool Inbox::match(int source, int tag) { return match_after(nullptr, source, tag); }
 
-void Inbox::expect(int source, int tag) {
+[[gnu::hot]] void Inbox::expect(int source, int tag) {
   Source& s = sources_[source];
   if (s.request == MPI_REQUEST_NULL) {
     const std::size_t bytes = first_message_.most;
@@ -42,7 +42,7 @@ void Inbox::expect(int source, int tag) {
   s.is_under_way = true;
 }
 
-bool Inbox::match_expected(int source, int tag) {
+[[gnu::hot]] bool Inbox::match_expected(int source, int tag) {
   Source& s = sources_[source];
   if (s.is_under_way) {
     int count = 0;
@@ -62,7 +62,7 @@ bool Inbox::match_expected(int source, int tag) {
 }
 
 /// Takes what is there, as all of a letter or behind its first bytes.
-bool Inbox::match_after(const Source* first, int source, int tag) {
+[[gnu::hot]] bool Inbox::match_after(const Source* first, int source, int tag) {
   std::optional<MatchedMessage> rest = match_message(*world_, source, tag);
   if (!rest) return false;
   const std::size_t bytes_before = first ? first_message_.unasked : 0;
@@ -77,7 +77,7 @@ bool Inbox::match_after(const Source* first, int source, int tag) {
   return true;
 }
 
-void Inbox::finish() {
+[[gnu::hot]] void Inbox::finish() {
   std::erase_if(arriving_, [this](std::size_t place) {
     if (!is_complete(*world_, &incoming_[place].request)) return false;
     received_.push_back(incoming_[place].view);
@@ -91,7 +91,7 @@ std::vector<int> Inbox::arriving_from() const {
   return ranks;
 }
 
-void Inbox::order() {
+[[gnu::hot]] void Inbox::order() {
   received_.clear();  // a large letter may have come later than a smaller one behind it
   for (const Incoming& incoming : incoming_) received_.push_back(incoming.view);
   order_by_sender(received_);

@@ -32,26 +32,26 @@ class MpiMail final : public Mail, private RequestHolder {
   }
   ~MpiMail() override { world_->end(this); }
 
-  int rank() const override { return world_->rank(); }
+  [[gnu::hot]] int rank() const override { return world_->rank(); }
   void require_usable() const override;
   void clear() override;
   void send(const OutgoingLetter& letter, LetterKind kind) override;
   void keep_memory(std::shared_ptr<const void> memory) override { memory_ = std::move(memory); }
   void keep(std::span<const std::byte> bytes) override { inbox_.take_own(bytes); }
-  std::size_t least_body_bytes() const override { return least_body; }
+  [[gnu::hot]] std::size_t least_body_bytes() const override { return least_body; }
   void place_body(int from, std::span<const std::span<std::byte>> regions) override { bodies_.place(from, regions); }
   void take_early_bodies() override { bodies_.take_early(); }
-  bool are_bodies_done() override { return bodies_.are_done(); }
+  [[gnu::hot]] bool are_bodies_done() override { return bodies_.are_done(); }
   bool are_taken() override;
-  void expect(int source) override { inbox_.expect(source, tag(LetterKind::expected)); }
-  bool match(int source, LetterKind kind) override {
+  [[gnu::hot]] void expect(int source) override { inbox_.expect(source, tag(LetterKind::expected)); }
+  [[gnu::hot]] bool match(int source, LetterKind kind) override {
     if (kind == LetterKind::expected) return inbox_.match_expected(source, tag(kind));
     return inbox_.match(source == any_rank ? MPI_ANY_SOURCE : source, tag(kind));
   }
   bool have_come() override;
-  std::span<const ReceivedLetter> received() const override { return inbox_.received(); }
-  void order() override { inbox_.order(); }
-  void end() override { is_in_exchange_ = false; }
+  [[gnu::hot]] std::span<const ReceivedLetter> received() const override { return inbox_.received(); }
+  [[gnu::hot]] void order() override { inbox_.order(); }
+  [[gnu::hot]] void end() override { is_in_exchange_ = false; }
   bool try_enter_barrier() override { return barrier_.try_enter(); }
   bool is_barrier_passed() override { return barrier_.is_passed(); }
   void name_awaited(std::vector<int>& ranks) const override;
@@ -78,12 +78,12 @@ class MpiMail final : public Mail, private RequestHolder {
   std::shared_ptr<const void> memory_;  // of what is sent
 };
 
-void MpiMail::require_usable() const {
+[[gnu::hot]] void MpiMail::require_usable() const {
   if (!world_->is_open())
     throw TransportError(codes::unusable, "a sparse exchange after MPI was finalised; finalise later");
 }
 
-void MpiMail::clear() {
+[[gnu::hot]] void MpiMail::clear() {
   inbox_.clear();
   sends_.clear();
   receivers_.clear();
@@ -91,7 +91,7 @@ void MpiMail::clear() {
   is_in_exchange_ = true;
 }
 
-void MpiMail::send(const OutgoingLetter& letter, LetterKind kind) {
+[[gnu::hot]] void MpiMail::send(const OutgoingLetter& letter, LetterKind kind) {
   if (!letter.body.empty()) bodies_.send(letter.to, letter.body);
   if (kind != LetterKind::expected) return send(letter.to, letter.bytes, kind);
   const FirstMessage message(world_->limits());
@@ -100,7 +100,7 @@ void MpiMail::send(const OutgoingLetter& letter, LetterKind kind) {
   if (message.has_rest(first)) send(letter.to, letter.bytes.subspan(first), kind);
 }
 
-void MpiMail::send(int to, std::span<const std::byte> bytes, LetterKind kind) {
+[[gnu::hot]] void MpiMail::send(int to, std::span<const std::byte> bytes, LetterKind kind) {
   const auto send = kind == LetterKind::expected ? MPI_Isend : MPI_Issend;
   const MessageType message(bytes.size(), world_->limits().max_count);
   receivers_.push_back(to);
@@ -110,7 +110,7 @@ void MpiMail::send(int to, std::span<const std::byte> bytes, LetterKind kind) {
   are_sent_ = false;
 }
 
-bool MpiMail::are_taken() {
+[[gnu::hot]] bool MpiMail::are_taken() {
   if (are_sent_) return true;
   int are_sent = 0;
   check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &are_sent, MPI_STATUSES_IGNORE), "MPI_Testall");
@@ -119,7 +119,7 @@ bool MpiMail::are_taken() {
   return are_sent_;
 }
 
-bool MpiMail::have_come() {
+[[gnu::hot]] bool MpiMail::have_come() {
   inbox_.finish();
   return !inbox_.is_arriving();
 }
