@@ -20,19 +20,20 @@ struct InPlace {
   std::int64_t offset_bytes = 0;
 };
 
-/// A message that this rank sends in every run.
+/// A message that this rank sends in every run. What short runs read comes first, in one or two cache lines.
 struct OutgoingMessage {
-  int statement = 0;                      ///< whose it is; of several the first
-  std::int64_t peer = 0, world_rank = 0;  ///< the receiver, in the statement's group and in the world
-  std::size_t bytes = 0;
-  bool is_of_several = false;    ///< statements, which share it
-  std::size_t values_bytes = 0;  ///< its last, which are the uniform values of this rank
   std::unique_ptr<transport::Channel> channel;
+  std::uint64_t next = 0;  ///< number of the next message on `channel`
   std::vector<ReadyCall> calls;
-  std::optional<InPlace> in_place;          ///< it is sent from there
+  std::size_t bytes = 0;
+  bool ends_when_sent = false;      ///< the run does not end before the message is sent
+  std::optional<InPlace> in_place;  ///< it is sent from there
+
+  int statement = 0;                        ///< whose it is; of several the first
+  std::int64_t peer = 0, world_rank = 0;    ///< the receiver, in the statement's group and in the world
+  bool is_of_several = false;               ///< statements, which share it
+  std::size_t values_bytes = 0;             ///< its last, which are the uniform values of this rank
   std::unique_ptr<Placement> fetched_from;  ///< where its receiver may fetch it instead; null: nowhere
-  std::uint64_t next = 0;                   ///< number of the next message on `channel`
-  bool ends_when_sent = false;              ///< the run does not end before the message is sent
   std::unique_ptr<OutgoingPieces> pieces;   ///< null: always sent whole, or carried
   /// Messages of the statement that are the same as this one, for other ranks: its pieces reach them, too.
   std::vector<OutgoingMessage*> carried;
@@ -46,24 +47,25 @@ struct OutgoingMessage {
   std::unique_ptr<MessageCursor> cursor;  ///< packs it some bytes at a time then; null: it is made as a whole
 };
 
-/// A message that this rank receives in every run, or its local share.
+/// A message that this rank receives in every run, or its local share. What short runs read comes first.
 struct IncomingMessage {
+  std::unique_ptr<transport::Channel> channel;  ///< null: local
+  std::uint64_t next = 0;
+  std::vector<ReadyCall> calls;
+  std::size_t bytes = 0;
+  bool is_local = false, is_done = false;
+  bool is_in_sender_order = false;  ///< it is applied after those of lower ranks that are, too
+
   int statement = 0;                      ///< whose it is; of several the first
   std::int64_t peer = 0, world_rank = 0;  ///< the sender
-  std::size_t bytes = 0;
-  bool is_of_several = false;                   ///< statements, which share it
-  std::size_t values_bytes = 0;                 ///< its last, which are the uniform values of the sender
-  std::unique_ptr<transport::Channel> channel;  ///< null: local
-  std::vector<ReadyCall> calls;
+  bool is_of_several = false;             ///< statements, which share it
+  std::size_t values_bytes = 0;           ///< its last, which are the uniform values of the sender
   /// This rank's own share, where `calls` apply it too, before the message or after it: for messages that they do not
   /// unpack. There is no local share then.
   std::vector<ReadyCall> own;
   bool is_own_first = false;
-  bool is_local = false, is_done = false;
-  bool is_in_sender_order = false;  ///< it is applied after those of lower ranks that are, too
-  std::vector<ReadyCall> staging;   ///< local: values into `staged`, when they cannot be moved directly
+  std::vector<ReadyCall> staging;  ///< local: values into `staged`, when they cannot be moved directly
   std::vector<std::byte> staged;
-  std::uint64_t next = 0;
   std::unique_ptr<IncomingPieces> pieces;  ///< null: always comes whole
   bool comes_whole = false;                ///< in this run, though it has pieces
   std::unique_ptr<IncomingLoan> loan;      ///< null: was not lent yet

@@ -25,8 +25,8 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
           *program_.bound.model,
           std::ranges::any_of(program_.schedule.statements, [](const auto& s) { return s.knowledge.is_varying; }),
           *transport_, Clock::now() + timeout_),
-      memory_(program_.bound.model->buffers.size()),
-      planes_(program_) {
+      planes_(program_),
+      memory_(program_.bound.model->buffers.size()) {
   for (std::size_t b = 0; b < memory_.size(); ++b)
     if (program_.bound.model->buffers[b].is_varying) varying_buffers_.push_back(b);
   std::size_t messages = 0, longest = 0;
@@ -50,6 +50,8 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
   letters_carry_hash_ = letters_carry_hash_ && !can_settle_;
   may_go_on_ = program_.phases.size() > 1 ||
                std::ranges::any_of(varying_, [](const auto& varying) { return varying != nullptr; });
+  short_ = find_short();
+  carries_values_ = program_.uniform_history != nullptr;
 }
 
 void Runner::fail(const char* code, const std::string& what, const char* hint) {
@@ -357,14 +359,8 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
                     });
 }
 
-[[gnu::hot]] void Runner::start(bool may_wait) {
-  if (is_broken_)
-    throw TransportError(
-        "KP-T011",
-        fmt::format("plan {}: an earlier run failed; the executable cannot be used any more", program_.schedule.plan));
-  if (is_started_)
-    throw PlanError("KP-R010",
-                    fmt::format("plan {}: started twice; wait() ends the run before", program_.schedule.plan));
+/// What is new since the last run: the values of parameters, where buffers lie.
+[[gnu::hot]] void Runner::take_news() {
   UniformHistory* const history = program_.uniform_history.get();
   if (history) {
     if (history->is_full()) [[unlikely]]
@@ -382,15 +378,25 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
     are_parameters_new_ = false;
   }
   if (are_bindings_new_) look_at_bindings();
-  failure_ = outside;
-  is_tested_ = false;
   for (const std::size_t b : varying_buffers_) program_.bound.state.contents[b] = memory_[b].base;
+  failure_ = outside;
+}
+
+[[gnu::hot]] void Runner::start(bool may_wait) {
+  if (is_broken_)
+    throw TransportError(
+        "KP-T011",
+        fmt::format("plan {}: an earlier run failed; the executable cannot be used any more", program_.schedule.plan));
+  if (is_started_)
+    throw PlanError("KP-R010",
+                    fmt::format("plan {}: started twice; wait() ends the run before", program_.schedule.plan));
+  may_be_short_ = false;
+  take_news();
+  is_tested_ = false;
   may_wait_ = may_wait;
   is_started_ = true;
   try {
-    if (history && !history->has_told_due()) [[unlikely]]
-      wait_until([&] { return history->tell() || history->has_told_due(); },
-                 [&] { return taking_part(0, history->waits_for()); });
+    tell_due();
     if (trials_.are_asked()) [[unlikely]]
       begin_trials();
     const std::span<const int> compared = uniform_check_.due(/*must=*/can_settle_);
@@ -406,8 +412,7 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
   }
 }
 
-void Runner::wait() {
-  if (!is_started_) return;
+void Runner::wait_for_all() {
   is_tested_ = false;
   if (trials_.are_asked()) [[unlikely]]
     trials_.come_back(Clock::now());
@@ -446,9 +451,10 @@ void Runner::wait() {
   }
   if (trials_.are_asked()) [[unlikely]]
     trials_.end(Clock::now());
-  is_started_ = false;
+  is_started_ = is_tested_ = false;
   take_memory_back();
   ++run_;
+  may_be_short_ = !short_.empty() && !are_bindings_new_ && !is_broken_;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   return true;
 } catch (...) {

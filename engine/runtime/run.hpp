@@ -46,6 +46,7 @@ class Runner final : private FaultNotes {
   void bind(std::size_t buffer, BoundMemory memory) {
     memory_[buffer] = memory;
     are_bindings_new_ = true;
+    may_be_short_ = false;
   }
   const std::vector<BoundMemory>& memory() const { return memory_; }
   Program& program() { return program_; }
@@ -65,11 +66,19 @@ class Runner final : private FaultNotes {
   bool is_started() const { return is_started_; }
   bool is_broken() const { return is_broken_; }
 
-  void start() { start(/*may_wait=*/false); }
-  void wait();
+  void start() {
+    if (may_be_short_ && short_.size() == 1) return start_short();
+    start(/*may_wait=*/false);
+  }
+  void wait() {
+    if (!is_started_) return;
+    if (short_.size() == 1) return wait_short();
+    wait_for_all();
+  }
   /// Moves a started run on without waiting; whether it has ended.
   bool test();
   void run() {
+    if (may_be_short_) return run_short();
     start(/*may_wait=*/true);
     finish_run();
   }
@@ -84,12 +93,28 @@ class Runner final : private FaultNotes {
     std::vector<int> statements;
     std::string text;
   };
+  /// What has come of short messages; `otherwise`: one is lent.
+  enum class Came : std::uint8_t { all, in_part, otherwise };
   void start(bool may_wait);
+  void wait_for_all();
+  void take_news();
+  std::vector<StatementProgram*> find_short();
+  void run_short();
+  void start_short();
+  void wait_short();
+  void begin_short();
+  void send_short(StatementProgram& s);
+  Came finish_short(StatementProgram& s);
+  Came take_short(StatementProgram& s);
+  void end_short();
+  void leave_short(std::size_t phase, Came came);
   void ask_trials();
   void begin_trials();
   void take_memory_back() {
-    if (planes_.take_back(memory_)) [[unlikely]]
-      are_parameters_new_ = are_bindings_new_ = true;
+    if (!planes_.take_back(memory_)) [[likely]]
+      return;
+    are_parameters_new_ = are_bindings_new_ = true;
+    may_be_short_ = false;
   }
   void go_on();
   bool finish_run();
@@ -138,6 +163,7 @@ class Runner final : private FaultNotes {
   void compare_values(const IncomingMessage& m, const std::byte* message);
   void tell_before_failing();
   void wait_for_history();
+  void tell_due();
   bool end_history();
   bool take_lent(IncomingMessage& m, std::span<const std::byte* const> regions);
   bool take_fetched(IncomingMessage& m);
@@ -176,9 +202,7 @@ class Runner final : private FaultNotes {
   bool can_settle_ = false;          ///< some statement's patterns
   bool letters_carry_hash_ = false;  ///< letters of a varying statement do, in every run
   std::span<const int> compared_;    ///< ranks with which the next varying statement compares uniform values
-  std::vector<BoundMemory> memory_;
   std::vector<std::size_t> varying_buffers_;
-  MovingPlanes planes_;
   bool wait_until_taken(const std::vector<OutgoingMessage*>& messages);
   std::vector<OutgoingMessage*> under_way_;  ///< messages that are being sent in pieces
   std::vector<OutgoingMessage*> lent_;       ///< messages that their receivers have not read yet
@@ -190,13 +214,19 @@ class Runner final : private FaultNotes {
   bool are_places_told_ = false;            ///< to the channels of messages in place, since buffers were bound
   std::vector<std::byte> fetched_;          ///< a part of a message
   std::vector<std::byte> made_;             ///< a whole message, before it is copied to a slot that is far
-  std::uint64_t run_ = 0;
-  std::size_t phase_ = 0;     ///< of the run that is started
-  std::size_t finished_ = 0;  ///< so many statements of the phase have ended
-  bool is_tested_ = false;    ///< nothing waits for peers
-  bool is_started_ = false, are_parameters_new_ = false, are_bindings_new_ = true, is_broken_ = false;
-  bool may_go_on_ = false;  ///< while others are waited for, once it is started
+  std::size_t phase_ = 0;                   ///< of the run that is started
+  std::size_t finished_ = 0;                ///< so many statements of the phase have ended
+  bool may_go_on_ = false;                  ///< while others are waited for, once it is started
   bool goes_on_ = false;
+  // What short runs read.
+  std::vector<StatementProgram*> short_;  ///< what they do, by phase; empty: no run is short
+  bool may_be_short_ = false;             ///< the next run: buffers lie where they lay
+  bool carries_values_ = false;           ///< messages do, uniform ones, for its end to compare
+  bool is_tested_ = false;                ///< nothing waits for peers
+  bool is_started_ = false, are_parameters_new_ = false, are_bindings_new_ = true, is_broken_ = false;
+  std::uint64_t run_ = 0;
+  MovingPlanes planes_;
+  std::vector<BoundMemory> memory_;
   std::exception_ptr failure_;  ///< the first of this run, thrown when it has ended on all channels
 };
 

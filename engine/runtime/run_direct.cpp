@@ -141,6 +141,7 @@ void Runner::apply_own(IncomingMessage& m) {
 /// too long.
 void Runner::break_off() {
   is_broken_ = true;
+  may_be_short_ = false;
   for (std::unique_ptr<VaryingStatement>& varying : varying_) varying.reset();  // with their exchanges
   const auto is_written = [](const IncomingMessage& m) {
     try {

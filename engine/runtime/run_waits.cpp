@@ -152,6 +152,15 @@ void Runner::wait_for_history() try {
   throw;
 }
 
+/// Tells others what the run that begins must tell them.
+[[gnu::hot]] void Runner::tell_due() {
+  UniformHistory* const history = program_.uniform_history.get();
+  if (!history || history->has_told_due()) [[likely]]
+    return;
+  wait_until([&] { return history->tell() || history->has_told_due(); },
+             [&] { return taking_part(0, history->waits_for()); });
+}
+
 /// Whether what is due of the history in this run has been told and compared, or a difference was found.
 [[gnu::hot]] bool Runner::end_history() {
   UniformHistory& history = *program_.uniform_history;
