@@ -102,11 +102,11 @@ class Runner final : private FaultNotes {
   void run_short();
   void start_short();
   void wait_short();
-  void begin_short();
-  void send_short(StatementProgram& s);
-  Came finish_short(StatementProgram& s);
-  Came take_short(StatementProgram& s);
-  void end_short();
+  inline void begin_short();
+  inline void send_short(StatementProgram& s);
+  inline Came finish_short(StatementProgram& s);
+  inline Came take_short(StatementProgram& s);
+  inline void end_short();
   void leave_short(std::size_t phase, Came came);
   void ask_trials();
   void begin_trials();

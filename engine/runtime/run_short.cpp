@@ -67,7 +67,7 @@ std::vector<StatementProgram*> Runner::find_short() {
   break_off_and_rethrow();
 }
 
-[[gnu::always_inline]] inline void Runner::begin_short() {
+[[gnu::always_inline]] void Runner::begin_short() {
   if (are_parameters_new_ || carries_values_) [[unlikely]]
     take_news();
   is_started_ = true;
@@ -75,7 +75,7 @@ std::vector<StatementProgram*> Runner::find_short() {
     tell_due();
 }
 
-[[gnu::always_inline]] inline void Runner::send_short(StatementProgram& s) {
+[[gnu::always_inline]] void Runner::send_short(StatementProgram& s) {
   for (IncomingMessage& m : s.incoming) m.is_done = false;
   for (OutgoingMessage& m : s.outgoing) {
     std::byte* slot = m.channel->send_slot(m.next);
@@ -94,7 +94,7 @@ std::vector<StatementProgram*> Runner::find_short() {
 }
 
 /// Waits a little; whether everything has come and is sent.
-[[gnu::always_inline]] inline Runner::Came Runner::finish_short(StatementProgram& s) {
+[[gnu::always_inline]] Runner::Came Runner::finish_short(StatementProgram& s) {
   constexpr unsigned most_looks = 64;
   Came came = take_short(s);
   for (unsigned look = 1; came == Came::in_part && look < most_looks; ++look) {
@@ -109,7 +109,7 @@ std::vector<StatementProgram*> Runner::find_short() {
 }
 
 /// Applies what has come.
-[[gnu::always_inline]] inline Runner::Came Runner::take_short(StatementProgram& s) {
+[[gnu::always_inline]] Runner::Came Runner::take_short(StatementProgram& s) {
   Came came = Came::all;
   bool is_held_up = false;
   for (IncomingMessage& m : s.incoming) {
@@ -133,7 +133,7 @@ std::vector<StatementProgram*> Runner::find_short() {
   return came;
 }
 
-[[gnu::always_inline]] inline void Runner::end_short() {
+[[gnu::always_inline]] void Runner::end_short() {
   if (carries_values_ && (program_.uniform_history->is_time() || are_values_different_)) [[unlikely]]
     return leave_short(short_.size() - 1, Came::all);
   is_started_ = is_tested_ = false;
