@@ -221,7 +221,7 @@ class Runner final : private FaultNotes {
   // What short runs read.
   std::vector<StatementProgram*> short_;  ///< what they do, by phase; empty: no run is short
   bool may_be_short_ = false;             ///< the next run: buffers lie where they lay
-  bool carries_values_ = false;           ///< messages do, uniform ones, for its end to compare
+  bool carries_values_ = false;           ///< uniform ones are told and compared: see UniformHistory
   bool is_tested_ = false;                ///< nothing waits for peers
   bool is_started_ = false, are_parameters_new_ = false, are_bindings_new_ = true, is_broken_ = false;
   std::uint64_t run_ = 0;
