@@ -26,13 +26,13 @@ struct OutgoingMessage {
   std::uint64_t next = 0;  ///< number of the next message on `channel`
   std::vector<ReadyCall> calls;
   std::size_t bytes = 0;
+  std::size_t values_bytes = 0;     ///< its last, which are the uniform values of this rank
   bool ends_when_sent = false;      ///< the run does not end before the message is sent
   std::optional<InPlace> in_place;  ///< it is sent from there
 
   int statement = 0;                        ///< whose it is; of several the first
   std::int64_t peer = 0, world_rank = 0;    ///< the receiver, in the statement's group and in the world
   bool is_of_several = false;               ///< statements, which share it
-  std::size_t values_bytes = 0;             ///< its last, which are the uniform values of this rank
   std::unique_ptr<Placement> fetched_from;  ///< where its receiver may fetch it instead; null: nowhere
   std::unique_ptr<OutgoingPieces> pieces;   ///< null: always sent whole, or carried
   /// Messages of the statement that are the same as this one, for other ranks: its pieces reach them, too.
@@ -53,13 +53,13 @@ struct IncomingMessage {
   std::uint64_t next = 0;
   std::vector<ReadyCall> calls;
   std::size_t bytes = 0;
+  std::size_t values_bytes = 0;  ///< its last, which are the uniform values of the sender
   bool is_local = false, is_done = false;
   bool is_in_sender_order = false;  ///< it is applied after those of lower ranks that are, too
 
   int statement = 0;                      ///< whose it is; of several the first
   std::int64_t peer = 0, world_rank = 0;  ///< the sender
   bool is_of_several = false;             ///< statements, which share it
-  std::size_t values_bytes = 0;           ///< its last, which are the uniform values of the sender
   /// This rank's own share, where `calls` apply it too, before the message or after it: for messages that they do not
   /// unpack. There is no local share then.
   std::vector<ReadyCall> own;
