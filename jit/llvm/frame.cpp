@@ -197,9 +197,10 @@ Place Frame::loop(const Place& from, const Loop& loop, Value* trips, std::int64_
   return behind;
 }
 
-void Frame::prefetch_target(Value* pointer) {
+void Frame::prefetch(Value* pointer, bool is_target) {
   const auto flag = [&](std::uint32_t v) { return builder.getInt32(v); };
-  builder.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder.getPtrTy()}, {pointer, flag(1), flag(3), flag(1)});
+  builder.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder.getPtrTy()},
+                          {pointer, flag(is_target ? 1 : 0), flag(3), flag(1)});
 }
 
 void Frame::count_up(Value* trips, llvm::function_ref<void(Value*)> body) {

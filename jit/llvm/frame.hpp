@@ -60,8 +60,8 @@ class Frame {
   /// Emits a loop of `trips` turns, each `steps` turns of the nest's loop; returns the place behind it.
   Place loop(const Place& from, const Loop& loop, llvm::Value* trips, std::int64_t steps,
              llvm::function_ref<void(const Place&)> body);
-  /// Asks for a line that will be written.
-  void prefetch_target(llvm::Value* pointer);
+  /// Asks for a line that will be read, or written.
+  void prefetch(llvm::Value* pointer, bool is_target);
   /// Emits a loop over the numbers from 0 up to `trips`.
   void count_up(llvm::Value* trips, llvm::function_ref<void(llvm::Value*)> body);
   /// Emits code for when the condition holds and for when it does not.

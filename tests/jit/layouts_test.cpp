@@ -169,20 +169,21 @@ TEST_CASE("copies with small, large and negative strides touch nothing beyond th
   }
 }
 
-TEST_CASE("a list gathers elements into a packed target") {
-  for (const std::int64_t bytes : {4, 8, 24}) {
+TEST_CASE("a list, short or so long that lines are asked for ahead, gathers elements into a packed target") {
+  for (const auto& [bytes, length] : {std::pair<std::int64_t, std::size_t>{4, 100}, {8, 100}, {24, 100}, {8, 40003}}) {
     KernelSpec spec;
     spec.streams = {{false, {}, bytes}, {true, {}, 0, bytes}};
     spec.copy_bytes = bytes;
     std::vector<jit::ListEntry> list;
-    for (jit::ListEntry o = 0; o < 100; ++o) list.push_back(o * 37 % 101);
-    Array source(static_cast<std::size_t>(101 * bytes), true), target(static_cast<std::size_t>(100 * bytes), true);
+    for (std::size_t o = 0; o < length; ++o) list.push_back(static_cast<jit::ListEntry>(o * 37 % (length + 1)));
+    const std::size_t all_bytes = length * static_cast<std::size_t>(bytes);
+    Array source(all_bytes + static_cast<std::size_t>(bytes), true), target(all_bytes, true);
     std::byte* bases[] = {target.bytes, source.bytes};
     const jit::ListEntry* lists[] = {nullptr, list.data()};
     const auto kernels = Compiler::instance().compile({&spec, 1});
-    CHECK(kernels[0]({bases, lists, 100, nullptr, nullptr, nullptr}) == 0);
+    CHECK(kernels[0]({bases, lists, static_cast<std::int64_t>(length), nullptr, nullptr, nullptr}) == 0);
     bool ok = true;
-    for (std::size_t o = 0; o < 100; ++o) {
+    for (std::size_t o = 0; o < length; ++o) {
       ok = ok && std::memcmp(target.bytes + o * static_cast<std::size_t>(bytes), source.bytes + list[o] * bytes,
                              static_cast<std::size_t>(bytes)) == 0;
     }
