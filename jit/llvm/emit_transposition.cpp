@@ -1,8 +1,8 @@
 // How it works: a tile of n x n elements is n vector loads along the source's contiguous loop, log2(n) rounds of
 // shuffles, and n vector stores along the target's. Each round interleaves vector i with vector i + n/2; after
 // log2(n) of them rows have become columns. Tiles go in blocks of a cache line by a cache line, so that no line is met
-// twice, and blocks in panels of so many rows as the address translation keeps at hand. What no block covers is copied
-// element by element.
+// twice, and blocks in panels of so many rows as the address translation keeps at hand. Each block asks for the lines
+// of the one beside it, in the next strip. What no block covers is copied element by element.
 //
 // A long target is written past the caches, in whole lines, where these begin in the same row of every column: in the
 // caches, lines of columns whose stride is a power of two drive each other out before they are full.
@@ -70,8 +70,10 @@ class Transposition {
   void strips(const Place& place, Value* rows, Stores stores) {
     const Split columns = frame_.split(along_source_.count, block_);
     const Place last = frame_.loop(place, along_source_, columns.trips, block_, [&](const Place& strip) {
-      const Place below = frame_.loop(strip, along_target_, quotient(rows, block_), block_,
-                                      [&](const Place& at) { block(at, stores); });
+      const Place below = frame_.loop(strip, along_target_, quotient(rows, block_), block_, [&](const Place& at) {
+        ask_for_lines(frame_.advanced(at, along_source_, block_), stores);
+        block(at, stores);
+      });
       frame_.loop(below, along_target_, rest(rows, block_), 1, [&](const Place& row) {
         frame_.loop(row, along_source_, frame_.number(block_), 1, [&](const Place& at) { element(at); });
       });
@@ -87,6 +89,15 @@ class Transposition {
     for (std::int64_t row = 0; row < block_; row += rows)
       for (std::int64_t column = 0; column < block_; column += side_)
         tiles(frame_.advanced(frame_.advanced(at, along_target_, row), along_source_, column), rows, stores);
+  }
+
+  /// Of a block, which is in the next strip.
+  void ask_for_lines(const Place& block, Stores stores) {
+    for (std::int64_t i = 0; i < block_; ++i) {
+      frame_.prefetch(frame_.advanced(block, along_target_, i).pointer(1), /*is_target=*/false);
+      if (stores == Stores::cached)
+        frame_.prefetch(frame_.advanced(block, along_source_, i).pointer(0), /*is_target=*/true);
+    }
   }
 
   /// As many columns as a tile has.
