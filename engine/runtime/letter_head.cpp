@@ -26,7 +26,8 @@ void set_uniform_hash(Unfilled<std::byte>& letter, std::uint64_t hash) {
 }
 
 Unfilled<std::byte> failure_letter(const std::exception_ptr& failure) {
-  const std::string text = encode_failure(failure);
+  std::string text = encode_failure(failure);
+  text.resize(aligned_in_letter(text.size()), ' ');  // for what the letter carries behind it
   const LetterHead head{LetterKind::failure};
   Unfilled<std::byte> out(sizeof head + text.size());
   std::memcpy(out.data(), &head, sizeof head);

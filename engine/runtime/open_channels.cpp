@@ -360,6 +360,7 @@ void open_channels(Program& program, const LongMessages& limits, transport::Tran
                    transport::Clock::time_point deadline) {
   share_messages(program, transport);
   join_statements(program);
+  enclose_messages(program, transport);
   compare_uniform_values(program, transport);
   const auto schedule_of = [&](int statement) -> const StatementSchedule& {
     return program.schedule.statements[static_cast<std::size_t>(statement)];

@@ -165,6 +165,8 @@ StatementProgram ready_statement(const BoundPlan& bound, const StatementSchedule
     renew(m.staging);
     if (m.loan) m.loan->set_varying(parameters);
   }
+  for (EnclosedMessage& m : enclosed.outgoing) renew(m.calls);
+  for (EnclosedMessage& m : enclosed.incoming) renew(m.calls);
 }
 
 std::vector<LoweredStatement> lower(const BoundPlan& bound, const Schedule& schedule, SpecTable& specs) {

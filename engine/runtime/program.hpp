@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/runtime/enclosed.hpp"
 #include "engine/runtime/loans.hpp"
 #include "engine/runtime/pieces.hpp"
 #include "engine/runtime/placement.hpp"
@@ -84,6 +85,7 @@ struct StatementProgram {
   std::vector<IncomingMessage> incoming;              ///< in the order of senders, local shares in their place
   std::unique_ptr<transport::Collective> collective;  ///< what carries all messages; null: channels do
   std::unique_ptr<RowStatement> rows;                 ///< of a varying pattern that goes by rows
+  Enclosed enclosed;                                  ///< what letters of a varying statement carry of others
 
   /// Fills varying parameters in.
   void set_varying(const std::vector<ScalarValue>& parameters);
@@ -95,7 +97,8 @@ struct Program {
   std::vector<jit::KernelSpec> specs;
   jit::Wait wait_for_code = jit::Wait::not_at_all;
   std::vector<std::shared_ptr<std::byte>> descriptions;  ///< of messages that can be lent, for their receivers
-  /// By statement. Empty, but for rows, where the pattern varies, and where another one does what it does.
+  /// By statement. Empty, but for rows and what letters carry, where the pattern varies, and where another one does what
+  /// it does.
   std::vector<StatementProgram> statements;
   std::vector<std::vector<int>> phases;  ///< the statements that run together, without those that others do
   NativeOperators operators;

@@ -54,9 +54,7 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, Statement
   letters_ = {std::move(forms), !s_.is_pull, bound_.state.size};
 }
 
-[[gnu::hot]] void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& memory,
-                                     std::uint64_t uniform_hash, transport::SparseExchange& exchange,
-                                     std::vector<transport::OutgoingLetter>& letters) {
+[[gnu::hot]] void RowStatement::send(const RankState& state, const std::vector<BoundMemory>& memory, const Outbox& to) {
   std::ranges::copy(state.parameters, bound_.state.parameters.begin());
   std::ranges::copy(state.contents, bound_.state.contents.begin());
   for (Part& part : parts_)
@@ -64,32 +62,32 @@ RowStatement::RowStatement(const BoundPlan& bound, std::size_t number, Statement
   finder_.find(letters_);
   letters_.count();
   const std::span<const std::int64_t> sharers = letters_.sharers();
-  if (memories_.size() < sharers.size()) memories_.resize(sharers.size()), bodies_.resize(sharers.size());
+  if (bodies_.size() < sharers.size()) bodies_.resize(sharers.size());
   own_ = {};
   bool has_bodies = false;
   for (std::size_t k = 0; k < sharers.size(); ++k) {
     const bool is_own = sharers[k] == bound_.state.rank;
-    const auto to = static_cast<int>(bound_.world_rank_of(sharers[k]));
+    const auto rank = static_cast<int>(bound_.world_rank_of(sharers[k]));
     std::size_t bytes = letters_.lay_out(k, /*are_apart=*/is_own);
-    std::byte* letter = is_own ? nullptr : exchange.room(to, bytes);
+    std::byte* letter = nullptr;
     bodies_[k].clear();
-    if (!letter && !is_own && is_long(k, exchange.least_body_bytes())) [[unlikely]] {
-      bodies_[k].emplace_back();  // says that it has one
-      has_bodies = true;
-      bytes = letters_.lay_out(k, /*are_apart=*/true);
-      letter = exchange.room(to, bytes);
+    if (is_own) {
+      own_memory_.resize(bytes);
+      letter = own_memory_.data();
+      own_ = own_memory_;
+    } else if (!(letter = to.letters.add_in_room(to.exchange, rank, bytes))) {
+      if (is_long(k, to.exchange.least_body_bytes())) [[unlikely]] {
+        bodies_[k].emplace_back();  // says that it has one
+        has_bodies = true;
+        bytes = letters_.lay_out(k, /*are_apart=*/true);
+      }
+      letter = to.letters.add(to.exchange, rank, bytes);
     }
-    if (!letter) {
-      if (memories_[k].size() < bytes) memories_[k].resize(bytes);
-      letter = memories_[k].data();
-    }
-    letters_.begin(k, uniform_hash, letter, /*has_body=*/!bodies_[k].empty());
-    if (is_own) own_ = {letter, bytes};
-    else letters.push_back({to, {letter, bytes}});
+    letters_.begin(k, to.uniform_hash, letter, /*has_body=*/!bodies_[k].empty());
   }
   for (std::size_t k = 0; k < parts_.size(); ++k) letters_.fill(k, parts_[k].rows->near.base(memory));
   if (has_bodies) [[unlikely]]
-    add_bodies(memory, letters);
+    add_bodies(memory, to.letters.list());
 }
 
 /// Whether the values of a share that can be apart are worth a body: many copies of few bytes are better made by

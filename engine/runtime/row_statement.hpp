@@ -12,6 +12,7 @@
 #include "engine/analysis/pattern.hpp"
 #include "engine/runtime/ready_call.hpp"
 #include "engine/runtime/row_finder.hpp"
+#include "engine/runtime/sent_letters.hpp"
 #include "kplan/transport.hpp"
 
 namespace kplan {
@@ -23,11 +24,10 @@ class RowStatement {
   /// CompilerError then.
   static std::unique_ptr<RowStatement> of(const BoundPlan& bound, std::size_t number, jit::Wait wait);
 
-  /// Enumerates what this rank sends, or asks for, and makes the letters, but for its own share; they lie in the
-  /// exchange's memory or in this object's until the next run. Long slices of a push are bodies of letters that have no
-  /// room there. `state`: with the values of this run. Throws what draft_statement would.
-  void send(const RankState& state, const std::vector<BoundMemory>& memory, std::uint64_t uniform_hash,
-            transport::SparseExchange& exchange, std::vector<transport::OutgoingLetter>& letters);
+  /// Enumerates what this rank sends, or asks for, and makes the letters, but for its own share, which is kept here.
+  /// Long slices of a push are bodies, which this object lists until the next run, of letters for which the exchange
+  /// has no room. `state`: with the values of this run. Throws what draft_statement would.
+  void send(const RankState& state, const std::vector<BoundMemory>& memory, const Outbox& to);
 
   bool has_own() const { return !own_.empty(); }
   /// What rows are found by, and what each call is for; for listings.
@@ -95,7 +95,7 @@ class RowStatement {
   std::vector<Part> parts_;
   RowLetters letters_;  ///< of the rows of this rank's environments
 
-  std::vector<std::vector<std::byte>> memories_;                 ///< by share, of letters that have no room elsewhere
+  Unfilled<std::byte> own_memory_;
   std::span<const std::byte> own_;                               ///< this rank's share
   std::size_t own_segment_ = 0;                                  ///< its number among those that have come
   std::vector<std::size_t> starts_;                              ///< by share: where its rows begin among all answers'

@@ -14,7 +14,7 @@ RowsWay::RowsWay(const BoundPlan& bound, std::size_t number, std::shared_ptr<Row
   general_.clear();
   came_.clear();
   is_by_rows_ = false;
-  rows_->send(context.bound.state, context.memory, to.uniform_hash, to.exchange, to.letters.list());
+  rows_->send(context.bound.state, context.memory, to);
 }
 
 [[gnu::hot]] void RowsWay::take_letter(LetterKind kind, const transport::ReceivedLetter& letter) {

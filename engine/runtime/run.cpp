@@ -43,7 +43,8 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
     const StatementSchedule& s = program_.schedule.statements[k];
     varying_.push_back(s.knowledge.is_varying ? std::make_unique<VaryingStatement>(
                                                     program_.bound, static_cast<std::size_t>(s.statement), *transport_,
-                                                    Clock::now() + timeout_, std::move(program_.statements[k].rows))
+                                                    Clock::now() + timeout_, std::move(program_.statements[k].rows),
+                                                    program_.statements[k].enclosed)
                                               : nullptr);
     if (varying_.back()) (varying_.back()->can_settle() ? can_settle_ : letters_carry_hash_) = true;
   }

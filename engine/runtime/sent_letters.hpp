@@ -8,7 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "engine/runtime/enclosed.hpp"
 #include "engine/runtime/letter_head.hpp"
+#include "engine/runtime/run_context.hpp"
 #include "kplan/transport.hpp"
 
 namespace kplan {
@@ -25,9 +27,12 @@ class SentLetters {
   /// What the next exchange sends.
   std::vector<transport::OutgoingLetter>& list() { return list_; }
 
-  /// The letters of the last exchange have been read, those of the next one follow.
-  void clear();
-  /// Adds a letter of so many bytes, to be written where this says.
+  /// The letters of the last exchange have been read, those of the next one follow, which carry these messages: add()
+  /// leaves room for them.
+  void clear(std::span<EnclosedMessage> enclosed = {});
+  /// Adds a letter of so many bytes, to be written where this says; null where the exchange has no room for it.
+  std::byte* add_in_room(transport::SparseExchange& exchange, int to, std::size_t bytes);
+  /// The same, here where the exchange has none.
   std::byte* add(transport::SparseExchange& exchange, int to, std::size_t bytes);
   /// A letter that grows, empty at first, until add_grown() adds them all.
   Letter& grown(std::int64_t to) { return memory_->grown[to]; }
@@ -37,8 +42,19 @@ class SentLetters {
   /// Adds a letter of nothing but a head, or of nothing at all, to those of these ranks that have no letter.
   void add_heads(std::span<const int> to, std::uint64_t uniform_hash);
   void add_empty(std::span<const int> to) { add_where_missing(to, {}); }
+  /// Packs what they carry, once each of its receivers has a letter.
+  void enclose(const RunContext& context);
 
  private:
+  static constexpr std::size_t none = SIZE_MAX;
+  struct Whole {
+    std::size_t enclosed = none;  ///< number of the message at its end
+    std::size_t bytes = 0;
+  };
+  Whole whole(int to, std::size_t bytes) const;
+  std::byte* add(int to, std::byte* letter, const Whole& whole);
+  std::byte* add_here(int to, const Whole& whole);
+  void forget();
   void add_where_missing(std::span<const int> to, std::span<const std::byte> letter);
 
   struct Memory {
@@ -49,6 +65,15 @@ class SentLetters {
   };
   std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
   std::vector<transport::OutgoingLetter> list_;
+  std::span<EnclosedMessage> enclosed_;
+  std::vector<std::byte*> places_;  ///< of those messages in their letters
+};
+
+/// Where letters of an exchange are added.
+struct Outbox {
+  SentLetters& letters;
+  transport::SparseExchange& exchange;
+  std::uint64_t uniform_hash = 0;  ///< for their heads
 };
 
 }  // namespace kplan

@@ -13,13 +13,16 @@
 namespace kplan {
 
 VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, transport::Transport& transport,
-                                   transport::Clock::time_point deadline, std::shared_ptr<RowStatement> rows)
+                                   transport::Clock::time_point deadline, std::shared_ptr<RowStatement> rows,
+                                   Enclosed& enclosed)
     : statement_(bound.model->statements[number]),
       uniform_(*bound.model, statement_),
       rank_(transport.rank()),
       size_(transport.size()),
       first_(transport.open_exchange(deadline)),
-      letters_(rows) {
+      enclosed_(enclosed),
+      letters_(rows),
+      carried_(enclosed.incoming.size()) {
   if (rows) {
     way_ = std::make_unique<RowsWay>(bound, number, std::move(rows));
   } else if (is_told(infer_knowledge(*bound.model, statement_))) {
@@ -47,7 +50,7 @@ std::vector<int> VaryingStatement::others() const {
   compared_ = compared;
   differing_.clear();
   failure_ = nullptr;
-  letters_.clear();
+  letters_.clear(enclosed_.outgoing);
   asked_.clear();
   stage_ = Stage::asking;
   try {
@@ -62,14 +65,15 @@ std::vector<int> VaryingStatement::others() const {
   if (is_asked_for() && !failure_)
     for (const transport::OutgoingLetter& letter : letters_.list()) asked_.push_back(letter.to);
   std::ranges::sort(asked_);
-  begin_first();
+  begin_first(context);
 }
 
 /// Begins the exchange in which nobody knows who sends to it.
-[[gnu::hot]] void VaryingStatement::begin_first() {
+[[gnu::hot]] void VaryingStatement::begin_first(const RunContext& context) {
   letters_.add_heads(compared_, uniform_hash_);
   if (always_told_.empty()) return first_->begin(letters_.list());
   letters_.add_empty(always_told_);
+  letters_.enclose(context);
   first_->begin(letters_.list(), always_told_);
 }
 
@@ -101,8 +105,9 @@ std::vector<int> VaryingStatement::others() const {
 
 [[gnu::hot]] void VaryingStatement::take_first(const RunContext& context) {
   try {
+    take_apart();
     if (!compared_.empty()) compare_hashes();
-    for (const transport::ReceivedLetter& letter : first_->received())
+    for (const transport::ReceivedLetter& letter : come_)
       if (!letter.bytes.empty()) take_letter(context, letter);  // else there is nothing for this rank
     if (!failure_) way_->take(context);
   } catch (const std::exception&) {
@@ -110,8 +115,22 @@ std::vector<int> VaryingStatement::others() const {
   }
 }
 
+/// Of those from whom something is to come with it, each has sent one letter; all are by ascending sender.
+[[gnu::hot]] void VaryingStatement::take_apart() {
+  std::ranges::fill(carried_, nullptr);
+  come_.assign(first_->received().begin(), first_->received().end());
+  auto letter = come_.begin();
+  for (std::size_t k = 0; k < enclosed_.incoming.size(); ++k) {
+    const EnclosedMessage& m = enclosed_.incoming[k];
+    letter = std::find_if(letter, come_.end(), [&](const auto& l) { return l.from == m.peer; });
+    if (letter == come_.end() || letter->bytes.size() < m.bytes) fail_damaged_letter();
+    carried_[k] = letter->bytes.last(m.bytes).data();
+    letter->bytes = letter->bytes.first(letter->bytes.size() - m.bytes);
+  }
+}
+
 [[gnu::hot]] void VaryingStatement::compare_hashes() {
-  for (const transport::ReceivedLetter& letter : first_->received()) {
+  for (const transport::ReceivedLetter& letter : come_) {
     if (letter.bytes.empty() || head_of(letter.bytes).uniform_hash == uniform_hash_) continue;
     if (std::ranges::find(compared_, letter.from) != compared_.end()) differing_.push_back(letter.from);
   }
@@ -131,7 +150,7 @@ std::vector<int> VaryingStatement::others() const {
 
 /// Says where the bodies of letters go: nowhere after a failure.
 [[gnu::hot]] void VaryingStatement::place_bodies(const RunContext& context) {
-  for (const transport::ReceivedLetter& letter : first_->received()) {
+  for (const transport::ReceivedLetter& letter : come_) {
     if (letter.bytes.empty() || head_of(letter.bytes).kind != LetterKind::rows_and_body) continue;
     std::span<const std::span<std::byte>> places;
     if (!failure_) places = way_->places(letter.from, context.memory);
@@ -153,7 +172,7 @@ std::vector<int> VaryingStatement::others() const {
 /// Everyone that has asked, if only by the failure.
 [[gnu::hot]] void VaryingStatement::answer(const RunContext& context) {
   requesters_.clear();
-  for (const transport::ReceivedLetter& letter : first_->received())
+  for (const transport::ReceivedLetter& letter : come_)
     if (!letter.bytes.empty() && asks(head_of(letter.bytes))) requesters_.push_back(letter.from);
   letters_.clear();
   try {
@@ -187,6 +206,8 @@ void VaryingStatement::begin_settling() {
 }
 
 [[gnu::hot]] void VaryingStatement::apply(const RunContext& context) {
+  for (std::size_t k = 0; k < carried_.size(); ++k)
+    if (carried_[k]) context.unpack(enclosed_.incoming[k].calls, carried_[k], /*has_values=*/false);
   if (!failure_) way_->apply(context);
 }
 

@@ -16,9 +16,10 @@ namespace kplan {
 
 class VaryingStatement {
  public:
-  /// Collective: makes the exchanges. `rows`: null where the pattern does not go by rows.
+  /// Collective: makes the exchanges. `rows`: null where the pattern does not go by rows. `enclosed`: what its letters
+  /// carry, for ranks that each get one in every run.
   VaryingStatement(const BoundPlan& bound, std::size_t number, transport::Transport& transport,
-                   transport::Clock::time_point deadline, std::shared_ptr<RowStatement> rows);
+                   transport::Clock::time_point deadline, std::shared_ptr<RowStatement> rows, Enclosed& enclosed);
 
   /// Works out what this rank knows alone and sends it. Errors are kept, and told to the others, so that nobody waits
   /// for what never comes. `compared`: ranks, this one's peers in that too, that get a hash of the uniform values in
@@ -27,7 +28,7 @@ class VaryingStatement {
   /// Moves it on; whether everything that apply() needs is here. All reads of buffers are done then, but for values
   /// that stay on this rank.
   bool advance(const RunContext& context);
-  /// Applies what has come.
+  /// Applies what has come, and what letters have carried in any case.
   void apply(const RunContext& context);
 
   /// Whether its runs may wait for certain ranks only, so that uniform values must be compared apart from its letters,
@@ -51,9 +52,10 @@ class VaryingStatement {
     if (!failure_) failure_ = failure;
   }
 
-  void begin_first();
+  void begin_first(const RunContext& context);
   void begin_settled();
   void take_first(const RunContext& context);
+  void take_apart();
   void take_letter(const RunContext& context, const transport::ReceivedLetter& letter);
   void compare_hashes();
   void place_bodies(const RunContext& context);
@@ -71,11 +73,14 @@ class VaryingStatement {
   std::unique_ptr<transport::SparseExchange> second_;  ///< of values that were asked for, or to settle patterns
   /// All other ranks, where each gets a letter in every first exchange; empty where receivers find out who sends.
   std::vector<int> always_told_;
+  Enclosed& enclosed_;
   SentLetters letters_;
 
   // Of the run in progress.
   Stage stage_ = Stage::done;
   std::vector<int> asked_, requesters_;  ///< world ranks that have been asked for values, or have asked for some
+  std::vector<transport::ReceivedLetter> come_;  ///< in the first exchange, without what they carry
+  std::vector<const std::byte*> carried_;        ///< that, by enclosed message
   std::uint64_t uniform_hash_ = 0;
   std::span<const int> compared_;
   std::vector<int> differing_;

@@ -15,13 +15,6 @@
 
 namespace kplan {
 
-/// Where letters of an exchange are added.
-struct Outbox {
-  SentLetters& letters;
-  transport::SparseExchange& exchange;
-  std::uint64_t uniform_hash = 0;  ///< for their heads
-};
-
 class VaryingWay {
  public:
   virtual ~VaryingWay() = default;
