@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "jit/long_copy.hpp"
+
 namespace kplan::jit {
 namespace {
 
@@ -15,8 +17,9 @@ struct ImageHeader {
 
 constexpr std::size_t pointer_bytes = 8;
 
+/// For memcpy what is faster.
 const void* library_address(std::uint32_t function) {
-  static const void* const addresses[] = {reinterpret_cast<const void*>(&std::memcpy),
+  static const void* const addresses[] = {reinterpret_cast<const void*>(&copy_long),
                                           reinterpret_cast<const void*>(&std::memmove),
                                           reinterpret_cast<const void*>(&std::memset)};
   static_assert(std::size(addresses) == std::size(library_functions));

@@ -8,6 +8,7 @@
 #include <new>
 #include <type_traits>
 
+#include "jit/long_copy.hpp"
 #include "transports/environment.hpp"
 
 namespace kplan {
@@ -23,7 +24,7 @@ std::byte* moved(std::byte* address, std::int64_t bytes) {
 [[gnu::hot]] inline void copy(std::byte* to, const std::byte* from, std::int64_t bytes, bool goes_past_caches) {
   const auto count = static_cast<std::size_t>(bytes);
   if (goes_past_caches) transport::copy_to_slot(to, from, count, transport::Stores::non_temporal);
-  else std::memcpy(to, from, count);
+  else jit::copy_long(to, from, count);
 }
 
 /// How far the elements of a stream reach that one iteration meets.

@@ -11,6 +11,7 @@
 
 #include "engine/analysis/column_program.hpp"
 #include "engine/runtime/letter_head.hpp"
+#include "jit/long_copy.hpp"
 
 namespace kplan {
 
@@ -56,7 +57,7 @@ inline void copy_row(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes == 8) std::memcpy(to, from, 8);
   else if (bytes == 4) std::memcpy(to, from, 4);
   else if (bytes == 16) std::memcpy(to, from, 16);
-  else if (bytes > 0) std::memcpy(to, from, bytes);
+  else if (bytes > 0) jit::copy_long(to, from, bytes);
 }
 
 /// The same where they lie so far apart.
