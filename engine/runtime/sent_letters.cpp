@@ -1,7 +1,6 @@
 #include "engine/runtime/sent_letters.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace kplan {
 
