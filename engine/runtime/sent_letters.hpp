@@ -19,7 +19,7 @@ class SentLetters {
  public:
   using Letter = Unfilled<std::byte>;
 
-  /// `others`: keeps memory that letters lie in which others add to the list.
+  /// `others`: keeps what bodies of letters are listed in, too.
   explicit SentLetters(std::shared_ptr<const void> others) { memory_->others = std::move(others); }
 
   /// For exchanges to keep as long as letters may be read.
