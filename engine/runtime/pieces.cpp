@@ -118,7 +118,8 @@ const ReadyCall* OutgoingPieces::advance(std::vector<ReadyCall>& calls, const st
   stream_->sends_ = this;
   const std::size_t count = std::min(left_, stream_->piece_bytes());
   const transport::Stores how = stores();
-  std::memcpy(slot, &at_, sizeof at_);
+  const PieceStream::Front front{at_, when == InPieces::tried};
+  std::memcpy(slot, &front, sizeof front);
   const ReadyCall* faulty = cursor_.pack(calls, memory, slot + PieceStream::head_bytes, count, how);
   stream_->channel->put(stream_->next_++, PieceStream::head_bytes + count);
   left_ -= count;
@@ -144,17 +145,19 @@ const ReadyCall* IncomingPieces::take(std::vector<ReadyCall>& calls, const std::
   return faulty;
 }
 
-std::optional<PieceStream::Head> IncomingPieces::first() {
+std::optional<PieceStream::Front> IncomingPieces::first() {
   const std::byte* const slot = stream_->channel->arrived(stream_->next_);
   if (!slot) return std::nullopt;
-  PieceStream::Head head;
-  std::memcpy(&head, slot, sizeof head);
-  return head;
+  PieceStream::Front front;
+  std::memcpy(&front, slot, sizeof front);
+  return front;
 }
 
 IncomingPieces::Came IncomingPieces::advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory,
                                              const ReadyCall*& faulty) {
-  if (!has_arrived()) return Came::nothing;
+  const std::optional<PieceStream::Front> front = first();
+  if (!front || front->head != at_) return Came::nothing;
+  are_tried_ = front->is_tried;
   const std::byte* const slot = stream_->channel->arrived(stream_->next_);
   if (const ReadyCall* call = take(calls, memory, slot + PieceStream::head_bytes,
                                    std::min(left(), stream_->piece_bytes()), stream_->channel->is_far(stream_->next_)))

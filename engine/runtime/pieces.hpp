@@ -81,11 +81,17 @@ class PieceStream {
  private:
   friend class OutgoingPieces;
   friend class IncomingPieces;
-  /// In front of a piece: which message it belongs to.
+  /// Which message a piece belongs to.
   struct Head {
     std::int64_t run = 0, statement = 0;
     auto operator<=>(const Head&) const = default;
   };
+  /// What stands in front of a piece.
+  struct Front {
+    Head head;
+    bool is_tried = false;  ///< such messages go whole in other runs
+  };
+  static_assert(sizeof(Front) <= head_bytes);
 
   std::size_t piece_bytes_;
   std::uint64_t next_ = 0;                       ///< piece
@@ -113,6 +119,8 @@ class OutgoingPieces {
   void reserve(const std::vector<ReadyCall>& calls) {
     if (serves(calls)) cursor_.reserve(calls);
   }
+  /// Whether it is of many pieces, so that little is left to wait for at its two ends.
+  bool are_many() const { return bytes_ >= many_pieces * stream_->piece_bytes(); }
   /// Every run begins here, whichever way the message goes.
   void begin_run() { ++at_.run; }
   /// Whether this run's message had better go in pieces; `tried_do`: those that are tried. Asked once in a run.
@@ -144,6 +152,7 @@ class OutgoingPieces {
   /// Near cores copy 25 to 70 bytes a nanosecond where all is in caches, and 5 to 20 where it comes from memory.
   static constexpr std::size_t cached_bytes_a_ns = 22;
   static constexpr unsigned runs_a_look = 8;
+  static constexpr std::size_t many_pieces = 8;
   std::size_t bytes_;
   std::shared_ptr<PieceStream> stream_;
   PieceStream::Head at_;
@@ -163,16 +172,21 @@ class IncomingPieces {
   /// Every run begins here, whichever way the message comes.
   void begin_run() { ++at_.run; }
   /// Whether a piece of this run's message is there.
-  bool has_arrived() { return first() == at_; }
+  bool has_arrived() {
+    const std::optional<PieceStream::Front> front = first();
+    return front && front->head == at_;
+  }
   enum class Came : std::uint8_t { nothing, piece, last_piece };
   /// Takes the next piece if it has come.
   Came advance(std::vector<ReadyCall>& calls, const std::vector<BoundMemory>& memory, const ReadyCall*& faulty);
   /// Whether no piece of this run's message will come any more, once the whole messages' channel has brought one: it is
   /// this run's message, or what is left of it.
   bool have_all_come() {
-    const std::optional<PieceStream::Head> head = first();
-    return !head || *head > at_;
+    const std::optional<PieceStream::Front> front = first();
+    return !front || front->head > at_;
   }
+  /// Whether the sender tries which way the message had better go, as far as that is known from pieces.
+  bool are_tried() const { return are_tried_; }
   /// Whether some of the message has come in pieces, and the rest is still to come.
   bool awaits_rest() const { return taken_ > 0; }
   /// Of the message, what has been taken, and what is left.
@@ -186,12 +200,13 @@ class IncomingPieces {
 
  private:
   /// Of the piece that comes next, of whichever message it is.
-  std::optional<PieceStream::Head> first();
+  std::optional<PieceStream::Front> first();
 
   std::size_t bytes_;
   std::shared_ptr<PieceStream> stream_;
   PieceStream::Head at_;
   std::size_t taken_ = 0;
+  bool are_tried_ = false;
   MessageCursor cursor_;
 };
 

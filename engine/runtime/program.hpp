@@ -69,6 +69,7 @@ struct IncomingMessage {
   std::vector<std::byte> staged;
   std::unique_ptr<IncomingPieces> pieces;  ///< null: always comes whole
   bool comes_whole = false;                ///< in this run, though it has pieces
+  bool was_fetched = false;                ///< in some run
   std::unique_ptr<IncomingLoan> loan;      ///< null: was not lent yet
   std::unique_ptr<Placement> fetched_to;   ///< where it goes as it is fetched; null: it is unpacked then, too
   std::unique_ptr<Placement> placement;    ///< null: always unpacked
@@ -97,8 +98,8 @@ struct Program {
   std::vector<jit::KernelSpec> specs;
   jit::Wait wait_for_code = jit::Wait::not_at_all;
   std::vector<std::shared_ptr<std::byte>> descriptions;  ///< of messages that can be lent, for their receivers
-  /// By statement. Empty, but for rows and what letters carry, where the pattern varies, and where another one does what
-  /// it does.
+  /// By statement. Empty, but for rows and what letters carry, where the pattern varies, and where another one does
+  /// what it does.
   std::vector<StatementProgram> statements;
   std::vector<std::vector<int>> phases;  ///< the statements that run together, without those that others do
   NativeOperators operators;

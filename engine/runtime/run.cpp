@@ -25,6 +25,7 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
           *program_.bound.model,
           std::ranges::any_of(program_.schedule.statements, [](const auto& s) { return s.knowledge.is_varying; }),
           *transport_, Clock::now() + timeout_),
+      trials_(transport_->rank()),
       planes_(program_),
       memory_(program_.bound.model->buffers.size()) {
   for (std::size_t b = 0; b < memory_.size(); ++b)
@@ -262,7 +263,16 @@ bool Runner::take_piece(IncomingMessage& m) {
   if (came == IncomingPieces::Came::nothing) return false;
   has_moved_ = true;
   m.is_done = came == IncomingPieces::Came::last_piece;
+  if (m.is_done) note_way(m, Way::in_pieces);
   return true;
+}
+
+/// Of what the sender tries, as far as one has seen.
+void Runner::note_way(IncomingMessage& m, Way way) {
+  const auto from = static_cast<int>(m.world_rank);
+  m.was_fetched = m.was_fetched || way == Way::fetched;
+  if (m.was_fetched) trials_.note_came(RunWay::fetched, from, way == Way::fetched);
+  if (m.pieces->are_tried()) trials_.note_came(RunWay::in_pieces, from, way == Way::in_pieces);
 }
 
 /// Applies the message, or the next piece of it, if it has come; whether the whole is done.
@@ -290,12 +300,14 @@ bool Runner::take_piece(IncomingMessage& m) {
   const auto regions = m.channel->lent(m.next);
   if (m.pieces && m.channel->is_to_be_fetched(m.next)) {
     if (!take_fetched(m)) return false;
+    note_way(m, Way::fetched);
   } else if (!regions.empty()) {
     if (!take_lent(m, regions)) return false;
   } else if (m.pieces && m.pieces->awaits_rest()) {
     if (const ReadyCall* faulty = m.pieces->take(m.calls, memory_, message, m.pieces->left()))
       note_zero_divisor(*faulty, false);
     m.is_done = true;
+    note_way(m, Way::in_pieces);
   } else if (m.placement && trials_.goes(RunWay::in_place)) {
     m.is_done = true;
   } else if (m.cursor) {
@@ -303,6 +315,7 @@ bool Runner::take_piece(IncomingMessage& m) {
   } else {
     apply(m, message);
     if (m.values_bytes > 0) compare_values(m, message);
+    if (m.pieces) note_way(m, Way::whole);
   }
   has_moved_ = true;
   m.channel->release(m.next++);

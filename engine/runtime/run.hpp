@@ -158,6 +158,9 @@ class Runner final : private FaultNotes {
   bool take_arrived(StatementProgram& s);
   bool take(StatementProgram& s, IncomingMessage& m);
   bool take_piece(IncomingMessage& m);
+  /// How a message that may go in pieces has come.
+  enum class Way : std::uint8_t { fetched, in_pieces, whole };
+  void note_way(IncomingMessage& m, Way way);
   void apply_own(IncomingMessage& m);
   void put_values(const OutgoingMessage& m, std::byte* message);
   void compare_values(const IncomingMessage& m, const std::byte* message);

@@ -9,7 +9,7 @@ namespace kplan {
 using transport::Clock;
 
 void Runner::ask_trials() {
-  bool can_place = false, are_blocks_long = true, can_fetch = false, can_go_in_pieces = false;
+  bool can_place = false, are_blocks_long = true, can_fetch = false, can_go_in_pieces = false, are_many = false;
   const auto note_placement = [&](const Placement* placement) {
     if (!placement) return;
     can_place = true;
@@ -29,11 +29,13 @@ void Runner::ask_trials() {
       note_placement(m.placement.get());
       note_targets(m.calls);
       can_fetch = can_fetch || m.fetched_from;
-      can_go_in_pieces = can_go_in_pieces || (m.pieces && m.pieces->when == InPieces::tried);
+      if (!m.pieces || m.pieces->when != InPieces::tried) continue;
+      can_go_in_pieces = true;
+      are_many = are_many || m.pieces->are_many();
     }
   }
   if (can_fetch) trials_.ask(RunWay::fetched, /*worth_it=*/1, /*is_likely=*/false);
-  if (can_go_in_pieces) trials_.ask(RunWay::in_pieces, /*worth_it=*/1, /*is_likely=*/false);
+  if (can_go_in_pieces) trials_.ask(RunWay::in_pieces, /*worth_it=*/1, /*is_likely=*/are_many);
   // Who reads what was written past the caches gets it from memory.
   const auto is_transposed = [](const ReadyCall* call) { return call->run_bytes() < jit::least_run_past_caches; };
   const bool go_past_at_first = transport::past_caches_from_environment().are_transpositions_likely &&

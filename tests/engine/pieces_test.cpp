@@ -1,4 +1,5 @@
 // Long messages: in pieces, whole, and what is left of one when its receiver takes its time.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <numeric>
@@ -7,6 +8,7 @@
 #include "engine/bind.hpp"
 #include "engine/runtime/program.hpp"
 #include "tests/engine/two_ranks.hpp"
+#include "tests/engine/wrapped_transport.hpp"
 
 using namespace kplan;
 using tests::holds_on_both;
@@ -41,6 +43,53 @@ Executable compiled(Engine& engine, const char* name, Arrays& arrays) {
   out.bind("b", arrays.b);
   return out;
 }
+
+/// Counts what this rank does with channels for so many bytes that it sends through.
+class CountingTransport final : public tests::WrappedTransport {
+ public:
+  CountingTransport(std::shared_ptr<Transport> base, std::size_t bytes)
+      : WrappedTransport(std::move(base)), bytes_(bytes) {}
+
+  std::vector<std::unique_ptr<transport::Channel>> open(std::span<const transport::ChannelSpec> specs,
+                                                        transport::Clock::time_point deadline) override {
+    auto out = WrappedTransport::open(specs, deadline);
+    for (std::size_t k = 0; k < out.size(); ++k)
+      if (specs[k].direction == transport::Direction::send && specs[k].capacity_bytes == bytes_)
+        out[k] = std::make_unique<CountingChannel>(std::move(out[k]), counts);
+    return out;
+  }
+
+  struct Counts {
+    int looks = 0, sent = 0;
+  };
+  Counts counts;
+
+ private:
+  class CountingChannel final : public transport::Channel {
+   public:
+    CountingChannel(std::unique_ptr<Channel> base, Counts& counts) : base_(std::move(base)), counts_(counts) {}
+    std::byte* send_slot(std::uint64_t seq) override {
+      ++counts_.looks;
+      return base_->send_slot(seq);
+    }
+    void put(std::uint64_t seq, std::size_t bytes) override {
+      ++counts_.sent;
+      base_->put(seq, bytes);
+    }
+    void put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) override {
+      base_->put_in_place(seq, region, bytes);
+    }
+    bool is_sent(std::uint64_t seq) override { return base_->is_sent(seq); }
+    const std::byte* arrived(std::uint64_t seq) override { return base_->arrived(seq); }
+    void release(std::uint64_t seq) override { base_->release(seq); }
+
+   private:
+    std::unique_ptr<Channel> base_;
+    Counts& counts_;
+  };
+
+  std::size_t bytes_;
+};
 
 /// When each rank sends its message of the first statement in pieces; nothing where it has none that could go so. There
 /// are a `u` of n rows, and `v` and `w` of three.
@@ -133,6 +182,39 @@ TEST_CASE("messages that go whole and in pieces by turns, as runs try, are right
       if (u[3 * k + 1] != runs * static_cast<double>(k) + expected || u[3 * k + 2] != 0) return false;
     return true;
   }));
+}
+
+TEST_CASE("a rank sends its messages the way in which those of the rank below it have come") {
+  constexpr std::int64_t n = 40000;
+  constexpr int runs = 150, ranks = 3;  // two trials of rank 0, and more
+  struct InPieces {
+    std::vector<bool> begun, sent;  ///< by run; a receiver that is late gets the whole all the same
+  };
+  std::vector<InPieces> of(ranks);
+  transport::run_local(ranks, [&](const std::shared_ptr<transport::Transport>& transport) {
+    const std::size_t piece = PieceStream::head_bytes + transport->piece_bytes(transport->rank() == 0 ? 1 : 0);
+    const auto counting = std::make_shared<CountingTransport>(transport, piece);
+    Engine engine(counting);
+    Executable x = engine.compile(
+        Plan::parse(R"json({"kplan": 1, "name": "shift", "parameters": {"n": {"type": "i64"}}, "buffers": {
+    "u": {"type": "f64", "shape": ["n", 3]}},
+    "statements": [{"communicate": "u[:, 1]@(rank + 1) % size <<= u[:, 0]@rank"}]})json"),
+        {{"n", n}});
+    std::vector<double> u(3 * n);
+    x.bind("u", u);
+    InPieces& mine = of[static_cast<std::size_t>(engine.rank())];
+    for (int run = 0; run < runs; ++run) {
+      counting->counts = {};
+      x.run();
+      mine.begun.push_back(counting->counts.looks > 0);
+      mine.sent.push_back(counting->counts.sent > 0);
+    }
+  });
+  // Given up at the fourth run at the earliest.
+  CHECK(std::ranges::count(of[0].begun, true) >= 4);
+  CHECK(std::ranges::count(of[0].begun, false) >= 4);
+  for (std::size_t rank = 1; rank < ranks; ++rank)
+    CHECK(std::equal(of[rank].begun.begin() + 1, of[rank].begun.end(), of[rank - 1].sent.begin()));
 }
 
 TEST_CASE("a receiver that waits for something else first does not hold up who sends to it") {

@@ -100,7 +100,7 @@ TEST_CASE("single slow runs do not count") {
 }
 
 TEST_CASE("trials of several questions do not meet") {
-  RunTrials trials;
+  RunTrials trials(0);
   CHECK_FALSE(trials.are_asked());
   const auto ways = {RunWay::fetched, RunWay::in_pieces, RunWay::through_caches, RunWay::in_place};
   for (const RunWay way : ways) trials.ask(way, 1, false);
@@ -114,8 +114,32 @@ TEST_CASE("trials of several questions do not meet") {
   }
 }
 
+TEST_CASE("a rank goes the way in which the messages of the lowest rank below it come") {
+  RunTrials trials(2);
+  for (const RunWay way : {RunWay::fetched, RunWay::in_pieces}) trials.ask(way, 1, false);
+  std::uint64_t run = 0;
+  const auto goes = [&](RunWay way) {
+    trials.begin(run++, {}, /*may_wait=*/true);
+    trials.end({});
+    return trials.goes(way);
+  };
+  trials.note_came(RunWay::fetched, 3, true);  // that one follows this rank
+  CHECK_FALSE(goes(RunWay::fetched));
+  trials.note_came(RunWay::fetched, 1, true);
+  CHECK(goes(RunWay::fetched));
+  CHECK_FALSE(goes(RunWay::in_pieces));
+  trials.note_came(RunWay::fetched, 0, false);
+  trials.note_came(RunWay::fetched, 1, true);
+  CHECK_FALSE(goes(RunWay::fetched));
+  trials.note_came(RunWay::fetched, 0, true);
+  // It tries nothing of its own any more.
+  for (int k = 0; k < 200; ++k) CHECK(goes(RunWay::fetched));
+  trials.begin(run, {}, /*may_wait=*/false);
+  CHECK_FALSE(trials.goes(RunWay::fetched));
+}
+
 TEST_CASE("runs go no way that is not asked about, nor one that needs a wait where there is none") {
-  RunTrials trials;
+  RunTrials trials(0);
   for (const RunWay way : {RunWay::fetched, RunWay::in_place}) trials.ask(way, 1, true);
   for (const bool may_wait : {false, true}) {
     trials.begin(0, {}, may_wait);
