@@ -19,7 +19,6 @@ using transport::ChannelSpec;
 using transport::Direction;
 
 constexpr std::size_t fewest_both_ways = 64;                        ///< shorter ones may be faster whole
-constexpr std::int64_t least_copied_bytes = 128;                    ///< together, for a copy as fast as memory is
 constexpr std::size_t most_private_bytes = std::size_t{256} << 10;  ///< of messages made whole before they are copied
 constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;         ///< added to a statement's number
 constexpr std::uint32_t alike_pieces_id = std::uint32_t{1} << 30;   ///< the same, of messages that are alike
@@ -243,16 +242,13 @@ class Ends {
     if (go_alike(message)) add_alike_pieces(message, id);
     else if (!is_taken_whole && is_long(message, transport_)) add_pieces(message, stream(peer, id, direction), id);
   }
-  /// When a sent message goes in pieces. Where about as much comes meanwhile, both ranks are busy all the time anyway:
-  /// shorter messages go whole while they stay in the caches, which the speed of long copies tells, and of others
-  /// trials. Elsewhere the receiver has nothing to do while all is packed.
+  /// When a sent message goes in pieces. Where about as much comes meanwhile, both ranks are busy all the time anyway,
+  /// and trials say what is better for shorter messages. Elsewhere the receiver has nothing to do while all is packed.
   InPieces in_pieces(const OutgoingMessage& message) {
     if (go_alike(message)) return InPieces::always;
     const std::size_t piece = transport_.piece_bytes(static_cast<int>(message.world_rank));
-    if (message.bytes >= fewest_both_ways * piece || !go_both_ways(message.statement)) return InPieces::always;
-    const bool is_copied =
-        std::ranges::all_of(message.calls, [](const ReadyCall& c) { return c.run_bytes() >= least_copied_bytes; });
-    return is_copied ? InPieces::from_memory : InPieces::tried;
+    return message.bytes < fewest_both_ways * piece && go_both_ways(message.statement) ? InPieces::tried
+                                                                                       : InPieces::always;
   }
   /// Whether this rank is sent about as much as it sends with that statement, by whomever.
   bool go_both_ways(int statement) {

@@ -7,7 +7,6 @@
 // Packing some bytes at a time also serves slots whose lines are far: the bytes are made in memory that stays in the
 // nearest cache, and copied from there in the way that suits, whatever the kernels' stores look like.
 
-#include <chrono>
 #include <compare>
 #include <memory>
 #include <optional>
@@ -102,8 +101,7 @@ class PieceStream {
 enum class InPieces : std::uint8_t {
   always,
   never,
-  from_memory,  ///< where packing the last one took so long that it, or its slot, cannot have been in the caches
-  tried,        ///< in runs in which those that are tried do
+  tried,  ///< in runs in which those that are tried do
 };
 
 /// The sending end of a message in pieces.
@@ -123,17 +121,8 @@ class OutgoingPieces {
   bool are_many() const { return bytes_ >= many_pieces * stream_->piece_bytes(); }
   /// Every run begins here, whichever way the message goes.
   void begin_run() { ++at_.run; }
-  /// Whether this run's message had better go in pieces; `tried_do`: those that are tried. Asked once in a run.
-  bool are_better(bool tried_do) {
-    if (runs_to_go_ == 0) return when == InPieces::always || (when == InPieces::tried && tried_do);
-    --runs_to_go_;
-    return true;
-  }
-  /// Packing a whole message through the caches took so long. Such that come from memory go in pieces for some runs,
-  /// until one is looked at again.
-  void note_packing(std::chrono::nanoseconds time) {
-    if (bytes_ < cached_bytes_a_ns * static_cast<std::uint64_t>(time.count())) runs_to_go_ = runs_a_look - 1;
-  }
+  /// Whether this run's message goes in pieces; `tried_do`: those that are tried.
+  bool are_better(bool tried_do) const { return when == InPieces::always || (when == InPieces::tried && tried_do); }
   void begin() { left_ = bytes_, vain_looks_ = 0, cursor_.restart(); }
   std::size_t left() const { return left_; }  ///< bytes that are not packed yet
   /// Packs and sends the next piece if there is room for it, and all that goes before has been sent. Returns a
@@ -149,14 +138,10 @@ class OutgoingPieces {
     return may_be_far ? stream_->channel->best_stores(stream_->next_) : transport::Stores::cached;
   }
 
-  /// Near cores copy 25 to 70 bytes a nanosecond where all is in caches, and 5 to 20 where it comes from memory.
-  static constexpr std::size_t cached_bytes_a_ns = 22;
-  static constexpr unsigned runs_a_look = 8;
   static constexpr std::size_t many_pieces = 8;
   std::size_t bytes_;
   std::shared_ptr<PieceStream> stream_;
   PieceStream::Head at_;
-  unsigned runs_to_go_ = 0;  ///< in pieces, before a whole message is looked at again
   std::size_t left_ = 0;
   unsigned vain_looks_ = 0;
   MessageCursor cursor_;

@@ -144,10 +144,6 @@ void Runner::begin_collective(StatementProgram& s) {
   const transport::Stores stores = m.may_be_far ? m.channel->best_stores(seq) : transport::Stores::cached;
   if (stores != transport::Stores::cached) {
     pack_for_far(m, slot, stores);
-  } else if (m.pieces && m.pieces->when == InPieces::from_memory) {
-    const Clock::time_point begin = Clock::now();
-    context().pack(m.calls, slot);
-    m.pieces->note_packing(Clock::now() - begin);
   } else if (m.ahead_bytes > 0) {
     pack_ahead(m, seq, slot);
   } else {

@@ -67,11 +67,11 @@ class RunTrial {
     if (!std::exchange(is_timed_, false)) return;
     times_[count_++] = took;
     if (count_ != times_.size()) return;
-    const std::array medians{median(0), median(samples)};
-    const double first = std::min(medians[0], last_[0]), other = std::min(medians[1], last_[1]);
+    const std::array took_each_way{undisturbed(0), undisturbed(samples)};
+    const double first = std::min(took_each_way[0], last_[0]), other = std::min(took_each_way[1], last_[1]);
     goes_first_way_ = first < worth_it_ * (goes_first_way_ ? 1 / clearly : clearly) * other;
     is_first_far_slower_ = false;
-    end_trial(medians);
+    end_trial(took_each_way);
   }
 
  private:
@@ -128,11 +128,13 @@ class RunTrial {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
   static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
-  double median(std::size_t first) const {
+  /// The second shortest of the times of one way: what else the machine does makes some longer, and so do caches that
+  /// have still to get used to that way.
+  double undisturbed(std::size_t first) const {
     std::array<transport::Clock::duration, samples> sorted;
     std::copy_n(times_.begin() + static_cast<std::ptrdiff_t>(first), samples, sorted.begin());
     std::ranges::sort(sorted);
-    return seconds_of(sorted[samples / 2]);
+    return seconds_of(sorted[1]);
   }
   static double seconds_of(transport::Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 

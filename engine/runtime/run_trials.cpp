@@ -35,7 +35,8 @@ void Runner::ask_trials() {
     }
   }
   if (can_fetch) trials_.ask(RunWay::fetched, /*worth_it=*/1, /*is_likely=*/false);
-  if (can_go_in_pieces) trials_.ask(RunWay::in_pieces, /*worth_it=*/1, /*is_likely=*/are_many);
+  // Whole messages also take more of the caches from what the program does in between, which is not timed.
+  if (can_go_in_pieces) trials_.ask(RunWay::in_pieces, /*worth_it=*/1.15, /*is_likely=*/are_many);
   // Who reads what was written past the caches gets it from memory.
   const auto is_transposed = [](const ReadyCall* call) { return call->run_bytes() < jit::least_run_past_caches; };
   const bool go_past_at_first = transport::past_caches_from_environment().are_transpositions_likely &&
