@@ -112,7 +112,9 @@ struct KernelArguments {
   const std::int64_t* strides_bytes;  ///< stream-major, [stream * dimensions + d]; read only where `at_run_time`
   const std::uint64_t* scalars;       ///< two words per slot: object representation, low bytes first
   /// Not 0: stores to the target may go past the caches, since it is long and not read at once.
-  std::uint64_t goes_past_caches = 0;
+  std::uint32_t goes_past_caches = 0;
+  /// Not 0: what lists name is hardly in caches, since this call is, or is part of, a walk through much memory.
+  std::uint32_t lists_go_far = 0;
 };
 
 /// Returns 0, or 1 + the number (in the nest's order, o included) of an iteration with a zero divisor; then the

@@ -27,6 +27,9 @@ std::byte* moved(std::byte* address, std::int64_t bytes) {
   else jit::copy_long(to, from, count);
 }
 
+/// Lists of so many entries name more lines than the nearer caches hold: a megabyte.
+constexpr std::int64_t fewest_far = 16384;
+
 /// How far the elements of a stream reach that one iteration meets.
 std::int64_t bytes_at_once(const jit::KernelSpec& spec, std::size_t stream) {
   std::int64_t out = spec.copy_bytes;
@@ -100,6 +103,7 @@ void ReadyCall::make_frame(jit::Kernel kernel, Form form) {
   frame_->arguments.scalars = put(call.scalars);
   frame_->arguments.lists = put(lists);
   frame_->arguments.list_length = call.list_length;
+  frame_->arguments.lists_go_far = call.list_length >= fewest_far;
   frame_->kernel = std::move(kernel);
   frame_->moving = static_cast<std::uint32_t>(moving.size());
   frame_->form = form;
@@ -343,9 +347,9 @@ std::uint64_t ReadyCall::run_box(std::size_t level, std::int64_t first, std::int
     for (const Position& p : d.positions)
       d.part_scalars[2 * p.slot] += static_cast<std::uint64_t>(from * p.strides[dimension]);
   }
-  const jit::KernelArguments arguments{d.part_bases.data(),   d.part_lists.data(), list_length,
-                                       d.part_extents.data(), whole.strides_bytes, d.part_scalars.data(),
-                                       parts_go_past_caches()};
+  const jit::KernelArguments arguments{d.part_bases.data(),    d.part_lists.data(), list_length,
+                                       d.part_extents.data(),  whole.strides_bytes, d.part_scalars.data(),
+                                       parts_go_past_caches(), whole.lists_go_far};
   return frame_->kernel(arguments);
 }
 

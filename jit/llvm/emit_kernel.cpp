@@ -71,8 +71,7 @@ class KernelEmitter {
     const std::int64_t turns_ahead = std::max<std::int64_t>(1, asking.iterations_ahead / step);
     llvm::Value* first = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b.CreateSub(trips, frame_.number(turns_ahead)),
                                                  frame_.number(0));
-    if (asking.fewest > 0)
-      first = b.CreateSelect(b.CreateICmpSGE(trips, frame_.number(asking.fewest / step)), first, frame_.number(0));
+    if (asking.is_for_far_lists) first = b.CreateSelect(frame_.lists_go_far(), first, frame_.number(0));
     const Place last = frame_.loop(place, loop, first, step, [&](const Place& at) {
       for (std::int64_t i = 0; i < step; i += asking.each)
         ask_for(asking, frame_.advanced(at, loop, turns_ahead * step + i));
@@ -90,7 +89,7 @@ class KernelEmitter {
     std::vector<Of> streams;
     std::int64_t each = 1;  ///< iterations that are asked for together
     std::int64_t iterations_ahead = 0;
-    std::int64_t fewest = 0;  ///< iterations for which it is worth it
+    bool is_for_far_lists = false;
   };
 
   void ask_for(const Asking& asking, const Place& place) {
@@ -102,11 +101,11 @@ class KernelEmitter {
   }
 
   /// Elements and short runs that lie apart, so that each iteration meets other lines; of those that lists name, where
-  /// these are so long that the lines are hardly in a cache. Where elements lie side by side, lines of the target:
+  /// the lines are hardly in a cache. Where elements lie side by side, lines of the target:
   /// those that are read the processor asks for itself.
   Asking what_to_ask_for() const {
     constexpr std::int64_t most_bytes = 256, bytes_ahead = 1024, least_ahead = 4, most_ahead = 16,
-                           target_bytes_ahead = 512, fewest_listed = 32768;
+                           target_bytes_ahead = 512;
     Asking out;
     if (nest_.copy.is_run_time) return out;
     const bool is_listed = nest_.inner->dimension == list_dimension;
@@ -119,14 +118,14 @@ class KernelEmitter {
     }
     if (!out.streams.empty()) {
       out.iterations_ahead = std::clamp(bytes_ahead / most, least_ahead, most_ahead);
-      if (is_listed) out.fewest = fewest_listed;
+      out.is_for_far_lists = is_listed;
       return out;
     }
     const std::int64_t element = bytes_of(0), together = nest_.lanes * nest_.repeats;
     if (nest_.lanes == 1 || is_listed || element * together < line_bytes ||
         stride_along(frame_.spec, 0, nest_.inner->dimension) != element)
       return out;
-    return {{{0, element * together}}, together, target_bytes_ahead / element, 0};
+    return {{{0, element * together}}, together, target_bytes_ahead / element};
   }
 
   bool lies_apart(std::size_t stream) const {

@@ -16,7 +16,7 @@ using llvm::Value;
 
 namespace {
 
-enum Field { bases, lists, list_length, extents, strides_bytes, scalars, past_caches };
+enum Field { bases, lists, list_length, extents, strides_bytes, scalars, past_caches, far_lists };
 
 }  // namespace
 
@@ -47,20 +47,27 @@ void Frame::mark(llvm::Instruction* access, bool is_target) {
 }
 
 Value* Frame::argument(int field, std::int64_t index, llvm::Type* type) {
-  static constexpr std::size_t at[] = {offsetof(KernelArguments, bases),           offsetof(KernelArguments, lists),
-                                       offsetof(KernelArguments, list_length),     offsetof(KernelArguments, extents),
-                                       offsetof(KernelArguments, strides_bytes),   offsetof(KernelArguments, scalars),
-                                       offsetof(KernelArguments, goes_past_caches)};
+  static constexpr std::size_t at[] = {offsetof(KernelArguments, bases),
+                                       offsetof(KernelArguments, lists),
+                                       offsetof(KernelArguments, list_length),
+                                       offsetof(KernelArguments, extents),
+                                       offsetof(KernelArguments, strides_bytes),
+                                       offsetof(KernelArguments, scalars),
+                                       offsetof(KernelArguments, goes_past_caches),
+                                       offsetof(KernelArguments, lists_go_far)};
   auto load = [&](Value* from, std::size_t bytes, llvm::Type* t) {
     return entry_.CreateAlignedLoad(t, entry_.CreateConstGEP1_64(entry_.getInt8Ty(), from, bytes), llvm::Align(1));
   };
-  const bool is_number = field == list_length || field == past_caches;
+  const bool is_flag = field == past_caches || field == far_lists;
+  const bool is_array = field != list_length && !is_flag;
   Value*& array = arguments_[{field, -1}];
   if (array == nullptr) {
-    array = load(function->getArg(0), at[field],
-                 is_number ? static_cast<llvm::Type*>(entry_.getInt64Ty()) : entry_.getPtrTy());
+    llvm::Type* const held = is_flag    ? entry_.getInt32Ty()
+                             : is_array ? static_cast<llvm::Type*>(entry_.getPtrTy())
+                                        : entry_.getInt64Ty();
+    array = load(function->getArg(0), at[field], held);
   }
-  if (is_number) return array;
+  if (!is_array) return array;
   Value* base = array;
   if (field == scalars) return load(base, static_cast<std::size_t>(index), type);
   Value*& value = arguments_[{field, index}];
@@ -87,10 +94,11 @@ Value* Frame::count(const Count& count) {
 
 Value* Frame::goes_past_caches() {
   if (!llvm::Triple(function->getParent()->getTargetTriple()).isX86()) return builder.getFalse();
-  if (goes_past_caches_ == nullptr)
-    goes_past_caches_ = entry_.CreateICmpNE(argument(past_caches, 0, nullptr), number(0));
+  if (goes_past_caches_ == nullptr) goes_past_caches_ = entry_.CreateIsNotNull(argument(past_caches, 0, nullptr));
   return goes_past_caches_;
 }
+
+Value* Frame::lists_go_far() { return entry_.CreateIsNotNull(argument(far_lists, 0, nullptr)); }
 
 void Frame::store_past_caches(Value* vector, Value* to) {
   const std::uint64_t bytes = function->getDataLayout().getTypeStoreSize(vector->getType());

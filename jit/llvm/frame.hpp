@@ -44,6 +44,8 @@ class Frame {
   llvm::Value* list_entry(std::size_t stream, llvm::Value* at);
   /// Whether stores are to go past the caches (an i1); a literal where the processor has no such stores.
   llvm::Value* goes_past_caches();
+  /// Whether what lists name is hardly in caches (an i1).
+  llvm::Value* lists_go_far();
   /// Word 0 or 1 of a run-time scalar's slot, as the given type.
   llvm::Value* scalar(int slot, std::int64_t byte, llvm::Type* type);
 

@@ -169,8 +169,9 @@ TEST_CASE("copies with small, large and negative strides touch nothing beyond th
   }
 }
 
-TEST_CASE("a list, short or so long that lines are asked for ahead, gathers elements into a packed target") {
-  for (const auto& [bytes, length] : {std::pair<std::int64_t, std::size_t>{4, 100}, {8, 100}, {24, 100}, {8, 40003}}) {
+TEST_CASE("a list gathers elements into a packed target, whether lines are asked for ahead or not") {
+  const std::vector<std::pair<std::int64_t, std::size_t>> shapes{{4, 100}, {8, 100}, {24, 100}, {64, 3}, {8, 40003}};
+  for (const auto& [bytes, length] : shapes) {
     KernelSpec spec;
     spec.streams = {{false, {}, bytes}, {true, {}, 0, bytes}};
     spec.copy_bytes = bytes;
@@ -181,13 +182,22 @@ TEST_CASE("a list, short or so long that lines are asked for ahead, gathers elem
     std::byte* bases[] = {target.bytes, source.bytes};
     const jit::ListEntry* lists[] = {nullptr, list.data()};
     const auto kernels = Compiler::instance().compile({&spec, 1});
-    CHECK(kernels[0]({bases, lists, static_cast<std::int64_t>(length), nullptr, nullptr, nullptr}) == 0);
-    bool ok = true;
-    for (std::size_t o = 0; o < length; ++o) {
-      ok = ok && std::memcmp(target.bytes + o * static_cast<std::size_t>(bytes), source.bytes + list[o] * bytes,
-                             static_cast<std::size_t>(bytes)) == 0;
+    for (const std::uint32_t lists_go_far : {0u, 1u}) {
+      std::memset(target.bytes, 0, all_bytes);
+      CHECK(kernels[0]({.bases = bases,
+                        .lists = lists,
+                        .list_length = static_cast<std::int64_t>(length),
+                        .extents = nullptr,
+                        .strides_bytes = nullptr,
+                        .scalars = nullptr,
+                        .lists_go_far = lists_go_far}) == 0);
+      bool ok = true;
+      for (std::size_t o = 0; o < length; ++o) {
+        ok = ok && std::memcmp(target.bytes + o * static_cast<std::size_t>(bytes), source.bytes + list[o] * bytes,
+                               static_cast<std::size_t>(bytes)) == 0;
+      }
+      CHECK(ok);
     }
-    CHECK(ok);
   }
 }
 

@@ -272,8 +272,14 @@ jit::KernelArguments Arena::prepare(const RandomKernel& kernel) {
     bases_.push_back(begin - kernel.first[s]);
     lists_.push_back(kernel.spec.streams[s].is_indexed ? kernel.lists[s].data() : nullptr);
   }
-  return {bases_.data(),         lists_.data(),         kernel.list_length, kernel.extents.data(),
-          kernel.strides.data(), kernel.scalars.data(), random() % 2};
+  return {bases_.data(),
+          lists_.data(),
+          kernel.list_length,
+          kernel.extents.data(),
+          kernel.strides.data(),
+          kernel.scalars.data(),
+          static_cast<std::uint32_t>(random() % 2),
+          static_cast<std::uint32_t>(random() % 2)};
 }
 
 std::vector<std::byte> Arena::target(const RandomKernel& kernel) {
