@@ -166,7 +166,7 @@ enum class RunWay : std::uint8_t {
   through_caches,  ///< what is written of long targets, else past them
   fetched,         ///< long messages in few blocks, by their receivers, which spares a copy; else through slots, which
                    ///< both ends work at and which nobody has to wait for
-  in_pieces,       ///< messages of short blocks while about as much comes, which takes less of the caches; else whole
+  in_pieces,       ///< long messages while about as much comes, which takes less of the caches; else whole
 };
 
 /// What is asked of one rank's runs of a plan, each question in runs of its own, and how each run goes. Two ranks that
