@@ -263,14 +263,6 @@ bool Runner::take_piece(IncomingMessage& m) {
   return true;
 }
 
-/// Of what the sender tries, as far as one has seen.
-void Runner::note_way(IncomingMessage& m, Way way) {
-  const auto from = static_cast<int>(m.world_rank);
-  m.was_fetched = m.was_fetched || way == Way::fetched;
-  if (m.was_fetched) trials_.note_came(RunWay::fetched, from, way == Way::fetched);
-  if (m.pieces->are_tried()) trials_.note_came(RunWay::in_pieces, from, way == Way::in_pieces);
-}
-
 /// Applies the message, or the next piece of it, if it has come; whether the whole is done.
 [[gnu::hot]] bool Runner::take(StatementProgram& s, IncomingMessage& m) {
   if (m.is_local) {

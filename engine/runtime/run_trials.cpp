@@ -1,4 +1,5 @@
-// How it works: a plan's messages and calls say what its runs can try; each run that begins asks the trials how to go.
+// How it works: a plan's messages and calls say what its runs can try; each run that begins asks the trials how to go,
+// and messages that come say how ranks below go.
 #include <algorithm>
 
 #include "engine/runtime/run.hpp"
@@ -53,6 +54,14 @@ void Runner::begin_trials() {
     for (ReadyCall* call : long_targets_) call->go_past_caches(go_past);
     do_targets_go_past_caches_ = go_past;
   }
+}
+
+/// Of what the sender tries, as far as one has seen.
+void Runner::note_way(IncomingMessage& m, Way way) {
+  const auto from = static_cast<int>(m.world_rank);
+  m.was_fetched = m.was_fetched || way == Way::fetched;
+  if (m.was_fetched) trials_.note_came(RunWay::fetched, from, way == Way::fetched);
+  if (m.pieces->are_tried()) trials_.note_came(RunWay::in_pieces, from, way == Way::in_pieces);
 }
 
 }  // namespace kplan

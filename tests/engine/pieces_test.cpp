@@ -186,10 +186,10 @@ TEST_CASE("messages that go whole and in pieces by turns, as runs try, are right
 TEST_CASE("a rank sends its messages the way in which those of the rank below it have come") {
   constexpr std::int64_t n = 40000;
   constexpr int runs = 150, ranks = 3;  // two trials of rank 0, and more
-  struct InPieces {
+  struct Pieces {
     std::vector<bool> begun, sent;  ///< by run; a receiver that is late gets the whole all the same
   };
-  std::vector<InPieces> of(ranks);
+  std::vector<Pieces> of(ranks);
   transport::run_local(ranks, [&](const std::shared_ptr<transport::Transport>& transport) {
     const std::size_t piece = PieceStream::head_bytes + transport->piece_bytes(transport->rank() == 0 ? 1 : 0);
     const auto counting = std::make_shared<CountingTransport>(transport, piece);
@@ -201,7 +201,7 @@ TEST_CASE("a rank sends its messages the way in which those of the rank below it
         {{"n", n}});
     std::vector<double> u(3 * n);
     x.bind("u", u);
-    InPieces& mine = of[static_cast<std::size_t>(engine.rank())];
+    Pieces& mine = of[static_cast<std::size_t>(engine.rank())];
     for (int run = 0; run < runs; ++run) {
       counting->counts = {};
       x.run();
