@@ -9,6 +9,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "engine/analysis/strided_region.hpp"
 #include "engine/schedule/schedule.hpp"
 
 namespace kplan {
@@ -337,20 +338,14 @@ class Ordering {
 }  // namespace
 
 bool are_apart(const Statement& s, std::span<const Message> messages) {
-  std::map<int, std::vector<Reach>> by_buffer;
+  std::map<int, std::vector<StridedRegion>> by_buffer;
   for (const Message& m : messages)
     for (const MessagePart& part : m.parts) {
       const Reduction& r = s.reductions[static_cast<std::size_t>(part.reduction)];
-      Reach reach = reach_of(part.piece, part.piece.tracks[0]);
-      reach.highest += static_cast<std::int64_t>(r.place_type.size_bytes);
-      by_buffer[r.place->id].push_back(reach);
+      by_buffer[r.place->id].emplace_back(part.piece, part.piece.tracks[0],
+                                          static_cast<std::int64_t>(r.place_type.size_bytes));
     }
-  for (auto& [buffer, reaches] : by_buffer) {
-    std::ranges::sort(reaches, {}, &Reach::lowest);
-    for (std::size_t k = 1; k < reaches.size(); ++k)
-      if (reaches[k].lowest < reaches[k - 1].highest) return false;
-  }
-  return true;
+  return std::ranges::all_of(by_buffer, [](auto& places) { return are_surely_apart(std::move(places.second)); });
 }
 
 Applications order_applications(const BoundPlan& bound, const Statement& s, std::vector<Flow> receives,

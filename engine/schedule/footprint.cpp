@@ -1,5 +1,5 @@
-// How it works: of each track it is known how far it reaches. Only where two sets reach into each other are their
-// tracks walked, a run of neighbouring elements at a time.
+// How it works: of each track it is known how far it reaches, and by what strides. Only where these leave it open
+// whether two sets meet are their tracks walked, a run of neighbouring elements at a time.
 #include "engine/schedule/footprint.hpp"
 
 #include <algorithm>
@@ -15,10 +15,9 @@ constexpr std::int64_t largest_extent = std::int64_t{1} << 28;  ///< of a buffer
 
 void ElementSet::insert(const Piece& piece, const Track& track) {
   if (piece.element_count() == 0) return;
-  const Reach reach = reach_of(piece, track);
-  const std::int64_t lowest = reach.lowest / element_bytes_, highest = reach.highest / element_bytes_;
-  lowest_ = parts_.empty() ? lowest : std::min(lowest_, lowest);
-  highest_ = parts_.empty() ? highest : std::max(highest_, highest);
+  regions_.push_back(StridedRegion(piece, track, 1).whole_elements(element_bytes_));
+  lowest_ = std::min(lowest_, regions_.back().lowest());
+  highest_ = std::max(highest_, regions_.back().highest());
   element_count_ += piece.element_count();
   parts_.push_back({&piece, &track});
   if (!words_.empty()) insert_elements(parts_.back());
@@ -34,14 +33,16 @@ void ElementSet::insert(ElementSet& other) {
       words_.clear();
     }
   }
-  lowest_ = parts_.empty() ? other.lowest_ : std::min(lowest_, other.lowest_);
-  highest_ = parts_.empty() ? other.highest_ : std::max(highest_, other.highest_);
+  lowest_ = std::min(lowest_, other.lowest_);
+  highest_ = std::max(highest_, other.highest_);
   element_count_ += other.element_count_;
   parts_.insert(parts_.end(), other.parts_.begin(), other.parts_.end());
+  regions_.insert(regions_.end(), other.regions_.begin(), other.regions_.end());
 }
 
 bool ElementSet::meets(ElementSet& other) {
-  if (parts_.empty() || other.parts_.empty() || lowest_ > other.highest_ || highest_ < other.lowest_) return false;
+  if (lowest_ >= other.highest_ || highest_ <= other.lowest_ || are_surely_apart(regions_, other.regions_))
+    return false;
   if (!can_be_told_apart() || !other.can_be_told_apart()) return true;
   tell_apart();
   other.tell_apart();

@@ -6,11 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "engine/analysis/strided_region.hpp"
 #include "engine/schedule/schedule.hpp"
 
 namespace kplan {
 
-/// Elements of one buffer that tracks name. Most sets that are compared lie apart as a whole; where they do not, their
+/// Elements of one buffer that tracks name. That sets lie apart mostly shows by strides; where it does not, their
 /// elements are told apart by a bit each.
 class ElementSet {
  public:
@@ -20,7 +21,7 @@ class ElementSet {
   /// What the track names, which must stay where it is.
   void insert(const Piece& piece, const Track& track);
   void insert(ElementSet& other);
-  /// Cost: as the numbers of elements, where the sets do not lie apart. True also where there are too many to look.
+  /// Cost: as the numbers of elements, where strides do not show it. True also where there are too many to look.
   bool meets(ElementSet& other);
 
  private:
@@ -34,10 +35,11 @@ class ElementSet {
   void tell_apart();
 
   std::int64_t extent_, element_bytes_;
-  std::int64_t lowest_ = 0, highest_ = -1;  ///< elements
-  std::int64_t element_count_ = 0;          ///< of all parts
+  std::int64_t lowest_ = INT64_MAX, highest_ = INT64_MIN;  ///< the first byte and the one behind the last
+  std::int64_t element_count_ = 0;                         ///< of all parts
   std::vector<Part> parts_;
-  std::vector<std::uint64_t> words_;  ///< bits of all parts; none: they were not needed
+  std::vector<StridedRegion> regions_;  ///< by part
+  std::vector<std::uint64_t> words_;    ///< bits of all parts; none: they were not needed
 };
 
 /// What a statement touches, as closely as it is worth knowing.

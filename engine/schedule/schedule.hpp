@@ -124,7 +124,7 @@ void add_message_track(Piece& piece, std::int64_t offset_bytes, std::int64_t ele
 /// parts assign.
 Message message_of(const Statement& s, Flow& flow);
 
-/// Whether no two transfers of what is received go to a place in common, as far as it shows by how far they reach.
+/// Whether no two pieces of what is received have a place in common, as far as strides show.
 bool are_apart(const Statement& s, std::span<const Message> messages);
 
 /// What is received in one statement, in the order of application, checked for places that are assigned twice.
