@@ -57,7 +57,7 @@ struct Phases {
 };
 
 /// Ranks send their elements to rank 0, which puts them together in their order.
-const char* const in_order = R"json({"kplan": 1, "name": "in-order", "buffers": {"a": {"type": "i64", "shape": [1]},
+const char* const applied_in_order = R"json({"kplan": 1, "name": "in-order", "buffers": {"a": {"type": "i64", "shape": [1]},
     "b": {"type": "i64", "shape": [1]}},
     "operators": {"then": {"expression": "left * 10 + right", "associative": false, "commutative": false}},
     "statements": [{"communicate": "b[0]@0 << then << a[0]@r where r in world", "fresh": true}]})json";
@@ -96,7 +96,7 @@ TEST_CASE("short runs do what first ones do, whatever is new and whoever is late
 
 TEST_CASE("what short runs put together in the order of senders waits for the first of them") {
   tests::on_ranks(3, [](Engine& engine) {
-    Executable x = engine.compile(Plan::parse(in_order));
+    Executable x = engine.compile(Plan::parse(applied_in_order));
     std::vector<std::int64_t> a(1), b(1);
     x.bind("a", a);
     x.bind("b", b);
@@ -175,7 +175,7 @@ TEST_CASE("a short run that waits for nobody takes its memory back after an inde
 
 TEST_CASE("a short run that was begun is one that goes on") {
   tests::on_ranks(1, [](Engine& engine) {
-    Executable x = engine.compile(Plan::parse(in_order));
+    Executable x = engine.compile(Plan::parse(applied_in_order));
     std::vector<std::int64_t> a(1), b(1);
     x.bind("a", a);
     x.bind("b", b);
