@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/analysis/formula.hpp"
+#include "engine/analysis/with_integer.hpp"
 
 namespace kplan {
 namespace {
@@ -99,20 +100,6 @@ constexpr Value shift_right(Value x, Value y, Value& out) {
     case Operation::shl: return checked(shift_left);
     case Operation::shr: return checked(shift_right);
     default: return plain([](auto x, auto y) { return x | y; });
-  }
-}
-
-/// Calls f.operator()<T>() with the C++ type of an integer (of a boolean: its byte).
-template <class F>
-[[gnu::always_inline]] inline void with_integer(Scalar type, const F& f) {
-  switch (type) {
-    case Scalar::i8: return f.template operator()<std::int8_t>();
-    case Scalar::i16: return f.template operator()<std::int16_t>();
-    case Scalar::i32: return f.template operator()<std::int32_t>();
-    case Scalar::u8: return f.template operator()<std::uint8_t>();
-    case Scalar::u16: return f.template operator()<std::uint16_t>();
-    case Scalar::u32: return f.template operator()<std::uint32_t>();
-    default: return f.template operator()<std::int64_t>();
   }
 }
 

@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
+#include <limits>
 #include <numeric>
+
+#include "engine/analysis/with_integer.hpp"
 
 namespace kplan {
 namespace {
@@ -268,14 +272,20 @@ StridedInterval Formula::hull_of(const Expr& e) const {
   const Layout& layout = knowing_.state->layouts[static_cast<std::size_t>(e.id)];
   const std::byte* contents = knowing_.state->contents[static_cast<std::size_t>(e.id)];
   if (contents && layout.extent > 0 && e.field < 0) {
-    std::int64_t lo = INT64_MAX, hi = INT64_MIN;
-    for (std::int64_t k = 0; k < layout.extent; ++k) {
-      const std::int64_t v =
-          ScalarValue::load(e.type, contents + static_cast<std::size_t>(k) * e.element_bytes).as_integer();
-      lo = std::min(lo, v);
-      hi = std::max(hi, v);
-    }
-    hull = StridedInterval::between(lo, hi);
+    const bool is_boolean = e.type == Scalar::boolean;
+    with_integer(is_boolean ? Scalar::u8 : e.type, [&]<class T>() {
+      T lo = std::numeric_limits<T>::max(), hi = std::numeric_limits<T>::min();
+      for (std::int64_t k = 0; k < layout.extent; ++k) {
+        T value;
+        std::memcpy(&value, contents + sizeof(T) * static_cast<std::size_t>(k), sizeof value);
+        lo = std::min(lo, value);
+        hi = std::max(hi, value);
+      }
+      hull = StridedInterval::between(lo, hi);
+    });
+    // A boolean from outside may hold any byte.
+    if (is_boolean)
+      hull = StridedInterval::between(std::min<std::int64_t>(hull.lo, 1), std::min<std::int64_t>(hull.hi, 1));
   }
   hulls_[e.id] = hull;
   return hull;
