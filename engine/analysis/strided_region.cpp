@@ -37,9 +37,10 @@ StridedRegion::StridedRegion(const Piece& piece, const Track& track, std::int64_
 
 StridedRegion StridedRegion::whole_elements(std::int64_t bytes) const {
   StridedRegion out = *this;
+  out.element_bytes_ = bytes;
+  if (lowest_ == INT64_MIN || highest_ == INT64_MAX) return out;  // it reaches everywhere
   out.lowest_ -= remainder(lowest_, bytes);
   out.highest_ += (bytes - remainder(highest_, bytes)) % bytes;
-  out.element_bytes_ = bytes;
   return out;
 }
 
