@@ -50,6 +50,7 @@ void encode(std::string& out, const End& end) {
   append(out, end.spec.direction);
   append(out, end.spec.is_placed);
   append(out, static_cast<std::uint64_t>(end.spec.ahead_bytes));
+  append(out, end.spec.may_leave_messages);
   append(out, end.is_one_of_several);
 }
 
@@ -63,6 +64,7 @@ End decode(std::string_view& in, int owner, int peer) {
   spec.direction = take<Direction>(in);
   spec.is_placed = take<bool>(in);
   spec.ahead_bytes = take<std::uint64_t>(in);
+  spec.may_leave_messages = take<bool>(in);
   out.is_one_of_several = take<bool>(in);
   const bool sends = spec.direction == Direction::send;
   out.name = {sends ? owner : peer, sends ? peer : owner, spec.id, spec.direction};
@@ -91,6 +93,7 @@ std::string fault_of(const End& end, int ranks, Reach reach) {
   if (spec.slots < 1) return owner + "with " + std::to_string(spec.slots) + " slots; it must be at least 1";
   if (end.is_one_of_several && (reach == Reach::one || spec.direction == Direction::receive || spec.is_placed))
     return owner + "for several peers; only sending ends that are not placed may be, where all share memory";
+  if (spec.is_placed && spec.may_leave_messages) return owner + "placed and with messages that may be left; choose one";
   return {};
 }
 
@@ -111,6 +114,9 @@ std::string fault_of_pair(std::span<const End> ends) {
   const ChannelSpec& received = ends[1].spec;
   if (sent.capacity_bytes != received.capacity_bytes || sent.slots != received.slots)
     return "the sending end has " + shape(sent) + ", the receiving end " + shape(received) + "; they must be the same";
+  if (sent.may_leave_messages != received.may_leave_messages)
+    return "messages may be left by the " + std::string(side(sent.may_leave_messages ? first : ends[1])) +
+           " end alone; the ends must say the same";
   return {};
 }
 

@@ -183,7 +183,8 @@ class Ends {
            .id = uniform_id,
            .capacity_bytes = history.message_bytes(),
            .slots = UniformHistory::slots,
-           .direction = end.direction},
+           .direction = end.direction,
+           .may_leave_messages = true},
           end.channel);
   }
 

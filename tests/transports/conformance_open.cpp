@@ -172,6 +172,11 @@ TEST_CASE("every rank refuses ends that do not fit together", "[conformance]") {
     other.slots = 3;
     expect_refusal(ranks, {{sends}, {other}}, "the receiving end 64 bytes and 3 slots");
     other = receives;
+    other.may_leave_messages = true;
+    expect_refusal(ranks, {{sends}, {other}}, "messages may be left by the receiving end alone");
+    other.is_placed = true;
+    expect_refusal(ranks, {{sends}, {other}}, "placed and with messages that may be left");
+    other = receives;
     other.id = 8;
     expect_refusal(ranks, {{sends}, {other}},
                    "rank 0 opens the sending end, and rank 1 does not open the receiving one");

@@ -1,17 +1,42 @@
 // Programs whose transports and MPI begin and end in every order; each must end by itself with status 0. Named by the
 // argument: `world` lets kplan initialise and finalise; `finalize_first` finalises under open channels with receives
-// started and messages that nobody took, and under exchanges in flight; `leave` ends ranks at different times. `fail`
+// started and messages that nobody took, and under exchanges in flight; `leave` ends ranks at different times; `again`
+// makes and drops transports whose channels may be left with messages, and must lose no communicator. `fail`
 // has an error on all ranks but the last, which does not end: they say whether they were told in time, and the launcher
 // ends it.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <thread>
 
 #include "kplan/mpi.hpp"
 #include "tests/transports/letters.hpp"
+#include "transports/mpi/transport.hpp"
 
 using namespace kplan::tests;
 using kplan::transport::Use;
+
+namespace {
+
+int made_communicators = 0, freed_communicators = 0;
+
+}  // namespace
+
+// MPI's profiling interface: these take the place of its own.
+extern "C" int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
+  ++made_communicators;
+  return PMPI_Comm_dup(comm, made);
+}
+
+extern "C" int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
+  ++made_communicators;
+  return PMPI_Comm_split_type(comm, type, key, info, made);
+}
+
+extern "C" int MPI_Comm_free(MPI_Comm* comm) {
+  ++freed_communicators;
+  return PMPI_Comm_free(comm);
+}
 
 namespace {
 
@@ -111,6 +136,42 @@ void leave() {
   MPI_Finalize();
 }
 
+/// Over MPI itself: each rank sends the next `sent` messages, of which that takes `taken`.
+void leave_messages(std::size_t bytes, std::uint64_t sent, std::uint64_t taken, bool receiver_ends_first) {
+  const std::shared_ptr<Transport> transport =
+      kplan::transport::mpi_backend::make_transport(MPI_COMM_WORLD, {}, nullptr);
+  if (transport->size() == 1) return;
+  auto channels = open_ring(*transport, bytes, 4, true);
+  for (std::uint64_t seq = 0; seq < sent; ++seq) {
+    send(*transport, *channels[0], seq, bytes, 1);
+    if (seq < taken) receive(*transport, *channels[1], seq, bytes, 1);
+  }
+  if (receiver_ends_first) channels[1].reset();
+  channels[0].reset();
+  if (sent > taken) return;
+  // The other has said that it ends, which is no message.
+  meet(*transport);
+  for (unsigned idle = 0; channels[1] && idle < 100; ++idle) {
+    claim(channels[1]->arrived(taken) == nullptr, "nothing more was sent");
+    transport->progress();
+  }
+}
+
+void again() {
+  MPI_Init(nullptr, nullptr);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int round = 0; round < 5; ++round)
+    for (const std::size_t bytes : {8, 600, 6000, 20000})
+      for (const bool receiver_ends_first : {false, true})
+        for (std::uint64_t sent = 0; sent <= 6; ++sent)
+          for (std::uint64_t taken = sent - std::min<std::uint64_t>(sent, 4); taken <= sent; ++taken)
+            leave_messages(bytes, sent, taken, receiver_ends_first);
+  claim(made_communicators > 0 && freed_communicators == made_communicators,
+        std::to_string(freed_communicators) + " of " + std::to_string(made_communicators) + " communicators are freed");
+  claim(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60), "nobody waited for a second each time");
+  MPI_Finalize();
+}
+
 void fail() {
   constexpr std::chrono::seconds in_time(20), never(60);
   const auto begin = std::chrono::steady_clock::now();
@@ -134,10 +195,12 @@ int main(int argc, char** argv) {
       finalize_first();
     } else if (std::strcmp(name, "leave") == 0) {
       leave();
+    } else if (std::strcmp(name, "again") == 0) {
+      again();
     } else if (std::strcmp(name, "fail") == 0) {
       fail();
     } else {
-      std::fprintf(stderr, "usage: kplan-mpi-lifetime world|finalize_first|leave|fail\n");
+      std::fprintf(stderr, "usage: kplan-mpi-lifetime world|finalize_first|leave|again|fail\n");
       return 2;
     }
   } catch (const std::exception& error) {

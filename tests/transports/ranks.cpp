@@ -34,11 +34,13 @@ void receive(Transport& transport, Channel& channel, std::uint64_t seq, std::siz
   channel.release(seq);
 }
 
-std::vector<std::unique_ptr<Channel>> open_ring(Transport& transport, std::size_t capacity_bytes, int slots) {
+std::vector<std::unique_ptr<Channel>> open_ring(Transport& transport, std::size_t capacity_bytes, int slots,
+                                                bool may_leave_messages) {
   const int next = (transport.rank() + 1) % transport.size();
   const int before = (transport.rank() + transport.size() - 1) % transport.size();
-  const ChannelSpec specs[] = {{next, 0, capacity_bytes, slots, Direction::send},
-                               {before, 0, capacity_bytes, slots, Direction::receive}};
+  ChannelSpec specs[] = {{next, 0, capacity_bytes, slots, Direction::send},
+                         {before, 0, capacity_bytes, slots, Direction::receive}};
+  for (ChannelSpec& spec : specs) spec.may_leave_messages = may_leave_messages;
   return transport.open(specs, soon());
 }
 

@@ -60,7 +60,8 @@ void send(Transport& transport, Channel& channel, std::uint64_t seq, std::size_t
 void receive(Transport& transport, Channel& channel, std::uint64_t seq, std::size_t bytes, unsigned seed);
 
 /// A channel from each rank to the next one and one from the rank before, as [to, from]. Needs two ranks.
-std::vector<std::unique_ptr<Channel>> open_ring(Transport& transport, std::size_t capacity_bytes, int slots);
+std::vector<std::unique_ptr<Channel>> open_ring(Transport& transport, std::size_t capacity_bytes, int slots,
+                                                bool may_leave_messages = false);
 
 /// Opens one channel from rank 0 to rank 1; the other ranks get null.
 std::unique_ptr<Channel> open_one(Transport& transport, std::size_t capacity_bytes, int slots);

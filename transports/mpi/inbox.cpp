@@ -106,6 +106,7 @@ void Inbox::close() {
     if (source.is_under_way && !is_complete(*world_, &source.request)) {
       check(MPI_Cancel(&source.request), "MPI_Cancel");
       if (!is_complete(*world_, &source.request)) {
+        world_->taint();  // a letter comes that nobody takes
         world_->adopt({std::exchange(source.request, MPI_REQUEST_NULL)}, std::move(source.memory));
         continue;
       }

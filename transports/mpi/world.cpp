@@ -1,5 +1,6 @@
-// How it works: closing never waits. Requests that are still under way when their channel closes move here together
-// with their memory, and are given a second when the world itself ends; memory that MPI may still touch then is leaked.
+// How it works: closing never waits. What is still under way when its channel closes moves here together with its
+// memory: requests, and channels that may be left with messages, whose receives go on until the sender has said that no
+// more follow. It is given a second when the world itself ends; memory that MPI may still touch then is leaked.
 // An attribute on MPI_COMM_SELF, whose delete function MPI_Finalize calls first of all, shuts worlds that are still
 // open, so that no destructor makes an MPI call too late. MPI_Comm_free is collective by the letter, but waits for
 // nobody in Open MPI and MPICH, which is what the standard expects of it (MPI-3.1, 6.4.3).
@@ -29,6 +30,7 @@ Registry& registry() {
 
 extern "C" int shut_all_worlds(MPI_Comm, int, void*, void*) {
   const std::lock_guard lock(registry().mutex);
+  for (World* world : registry().worlds) world->close();  // others may wait for what one of them says then
   for (World* world : registry().worlds) world->shut();
   registry().worlds.clear();
   return MPI_SUCCESS;
@@ -75,9 +77,20 @@ World::~World() {
   if (is_open() && is_mpi_up()) shut();
 }
 
+void World::adopt(std::function<bool()> is_over, std::shared_ptr<const void> memory) {
+  orphans_.push_back({std::move(is_over), std::move(memory)});
+  if (orphans_.back().is_over()) orphans_.pop_back();
+}
+
 void World::adopt(std::vector<MPI_Request> requests, std::shared_ptr<const void> memory) {
-  taint();
-  orphans_.push_back({std::move(requests), std::move(memory)});
+  auto are_over = [own = std::move(requests)]() mutable {
+    int is_done = 0;
+    check(MPI_Testall(static_cast<int>(own.size()), own.data(), &is_done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    if (is_done == 0) return false;
+    for (MPI_Request& request : own) free_request(&request);
+    return true;
+  };
+  adopt(std::function<bool()>(std::move(are_over)), std::move(memory));
 }
 
 [[gnu::hot]] void World::drive() {
@@ -89,14 +102,7 @@ void World::adopt(std::vector<MPI_Request> requests, std::shared_ptr<const void>
 
 void World::settle(Clock::time_point deadline) {
   for (unsigned idle = 0;; ++idle) {
-    std::erase_if(orphans_, [](Orphan& orphan) {
-      int is_done = 0;
-      const int count = static_cast<int>(orphan.requests.size());
-      check(MPI_Testall(count, orphan.requests.data(), &is_done, MPI_STATUSES_IGNORE), "MPI_Testall");
-      if (is_done == 0) return false;
-      for (MPI_Request& request : orphan.requests) free_request(&request);
-      return true;
-    });
+    std::erase_if(orphans_, [](Orphan& orphan) { return orphan.is_over(); });
     if (orphans_.empty() || Clock::now() >= deadline) return;
     pause_thread(idle, true);
   }
@@ -120,11 +126,15 @@ void World::end(RequestHolder* holder) noexcept {
   }
 }
 
-void World::shut() noexcept {
+void World::close() noexcept {
   while (!holders_.empty()) end(*holders_.begin());
+}
+
+void World::shut() noexcept {
+  close();
   try {
     settle(Clock::now() + std::chrono::seconds(1));
-    if (!is_tainted_ && !holds_messages()) check(MPI_Comm_free(&comm_), "MPI_Comm_free");
+    if (!is_tainted_ && orphans_.empty() && !holds_messages()) check(MPI_Comm_free(&comm_), "MPI_Comm_free");
   } catch (const std::exception&) {
     // There is nobody to tell, and nothing to do but to keep off what may be in use.
   }

@@ -3,6 +3,7 @@
 // outlived their channels, and the exchanges that are in flight.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <utility>
@@ -64,14 +65,17 @@ class World {
   /// Worlds that one transport uses one after the other share theirs.
   const std::shared_ptr<InFlightList>& in_flight() const { return in_flight_; }
 
-  /// Takes over requests that could not end when their channel closed, with the memory they work on.
+  /// Takes over what could not end when its channel closed, with the memory that it works on. is_over() makes MPI calls
+  /// to move it on, and is not called again when it is true.
+  void adopt(std::function<bool()> is_over, std::shared_ptr<const void> memory);
+  /// The same of requests, which are freed then.
   void adopt(std::vector<MPI_Request> requests, std::shared_ptr<const void> memory);
   void adopt(std::vector<MPI_Request> requests, SlotMemory memory) {
     adopt(std::move(requests), std::make_shared<SlotMemory>(std::move(memory)));
   }
 
-  /// Says that messages may be left in the communicator, which is then never freed: its number could be given to
-  /// another, and that would receive them.
+  /// Says that messages may be left, or come later, in the communicator, which is then never freed: its number could be
+  /// given to another, and that would receive them.
   void taint() { is_tainted_ = true; }
 
   /// Notes that a test has just found a request under way, which has driven MPI.
@@ -79,12 +83,14 @@ class World {
   /// Moves on what is in flight, and drives MPI unless tests have done so since the last call.
   void drive();
 
-  /// Closes what is open and frees the communicator; what does not end within a second is leaked. Makes MPI calls.
+  /// Closes what is open. Makes MPI calls.
+  void close() noexcept;
+  /// The same, and frees the communicator; what does not end within a second is leaked.
   void shut() noexcept;
 
  private:
   struct Orphan {
-    std::vector<MPI_Request> requests;
+    std::function<bool()> is_over;
     std::shared_ptr<const void> memory;
   };
   bool holds_messages() const;
