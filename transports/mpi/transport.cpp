@@ -40,6 +40,7 @@ bool shares_cores(MPI_Comm comm) {
 std::size_t best_part(const ChannelSpec& spec, std::size_t ahead_bytes, bool has_placed_end) {
   constexpr std::size_t longest_unasked = 4000, longest_in_parts = 8192;
   const std::size_t bytes = spec.capacity_bytes;
+  if (spec.may_leave_messages) return bytes;  // a part without bytes would say that the channel ends
   if (ahead_bytes > 0) return ahead_bytes;
   if (has_placed_end) return bytes;
   return bytes <= longest_in_parts ? std::min(bytes, longest_unasked) : bytes;
