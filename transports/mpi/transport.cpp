@@ -62,7 +62,7 @@ class MpiTransport final : public Backend {
   std::unique_ptr<Collective> open_collective(const CollectiveSpec& spec, Clock::time_point deadline) override;
   const std::shared_ptr<InFlightList>& in_flight() const override { return world_->in_flight(); }
   int best_slots(int, std::size_t bytes) const override {
-    // Only the last slot's messages wait to be received, see channel.cpp, which takes as long as three others: of short
+    // Only the last slot's messages wait to be received, see sender.cpp, which takes as long as three others: of short
     // ones there are many slots, of which those are in use that the receiver is behind. MPI sends long ones when they
     // are received, and a second slot would be in nobody's cache.
     constexpr std::size_t longest_buffered = 65536, all_slots_bytes = 32768, most_slots = 64;
@@ -161,7 +161,12 @@ std::vector<std::unique_ptr<Channel>> MpiTransport::open(std::span<const Channel
   } catch (const std::exception& error) {
     problem = {without_code(error)};
   }
-  agree(*this, problem, deadline);  // every receive is started when the first message is sent
+  try {
+    agree(*this, problem, deadline);  // every receive is started when the first message is sent
+  } catch (...) {
+    world_->taint();  // an end says that it closes, and there may be no other
+    throw;
+  }
   or_fail([&] { warm_peers(specs, deadline); });
   return channels;
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -31,7 +32,8 @@ Registry& registry() {
 extern "C" int shut_all_worlds(MPI_Comm, int, void*, void*) {
   const std::lock_guard lock(registry().mutex);
   for (World* world : registry().worlds) world->close();  // others may wait for what one of them says then
-  for (World* world : registry().worlds) world->shut();
+  const Clock::time_point deadline = World::patience();
+  for (World* world : registry().worlds) world->shut(deadline);
   registry().worlds.clear();
   return MPI_SUCCESS;
 }
@@ -79,7 +81,7 @@ World::~World() {
 
 void World::adopt(std::function<bool()> is_over, std::shared_ptr<const void> memory) {
   orphans_.push_back({std::move(is_over), std::move(memory)});
-  if (orphans_.back().is_over()) orphans_.pop_back();
+  look_after_orphans();
 }
 
 void World::adopt(std::vector<MPI_Request> requests, std::shared_ptr<const void> memory) {
@@ -100,9 +102,22 @@ void World::adopt(std::vector<MPI_Request> requests, std::shared_ptr<const void>
   check(MPI_Iprobe(rank_, tag_of_nothing, comm_, &is_there, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }
 
+/// Drops those that are over. One may leave others when it is.
+void World::look_after_orphans() {
+  std::vector<Orphan> all = std::exchange(orphans_, {});
+  std::size_t next = 0;
+  try {
+    for (; next < all.size(); ++next)
+      if (!all[next].is_over()) orphans_.push_back(std::move(all[next]));
+  } catch (...) {
+    std::move(all.begin() + static_cast<std::ptrdiff_t>(next), all.end(), std::back_inserter(orphans_));
+    throw;
+  }
+}
+
 void World::settle(Clock::time_point deadline) {
   for (unsigned idle = 0;; ++idle) {
-    std::erase_if(orphans_, [](Orphan& orphan) { return orphan.is_over(); });
+    look_after_orphans();
     if (orphans_.empty() || Clock::now() >= deadline) return;
     pause_thread(idle, true);
   }
@@ -130,10 +145,10 @@ void World::close() noexcept {
   while (!holders_.empty()) end(*holders_.begin());
 }
 
-void World::shut() noexcept {
+void World::shut(Clock::time_point deadline) noexcept {
   close();
   try {
-    settle(Clock::now() + std::chrono::seconds(1));
+    settle(deadline);
     if (!is_tainted_ && orphans_.empty() && !holds_messages()) check(MPI_Comm_free(&comm_), "MPI_Comm_free");
   } catch (const std::exception&) {
     // There is nobody to tell, and nothing to do but to keep off what may be in use.

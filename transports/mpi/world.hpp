@@ -66,7 +66,7 @@ class World {
   const std::shared_ptr<InFlightList>& in_flight() const { return in_flight_; }
 
   /// Takes over what could not end when its channel closed, with the memory that it works on. is_over() makes MPI calls
-  /// to move it on, and is not called again when it is true.
+  /// to move it on: now, whenever something is taken over, and when the world ends, until it is true.
   void adopt(std::function<bool()> is_over, std::shared_ptr<const void> memory);
   /// The same of requests, which are freed then.
   void adopt(std::vector<MPI_Request> requests, std::shared_ptr<const void> memory);
@@ -85,8 +85,10 @@ class World {
 
   /// Closes what is open. Makes MPI calls.
   void close() noexcept;
-  /// The same, and frees the communicator; what does not end within a second is leaked.
-  void shut() noexcept;
+  /// The same, and frees the communicator; what has not ended at the deadline is leaked, and the communicator with it.
+  void shut(Clock::time_point deadline = patience()) noexcept;
+  /// Until when worlds that end now wait.
+  static Clock::time_point patience() { return Clock::now() + std::chrono::seconds(1); }
 
  private:
   struct Orphan {
@@ -94,6 +96,7 @@ class World {
     std::shared_ptr<const void> memory;
   };
   bool holds_messages() const;
+  void look_after_orphans();
   void settle(Clock::time_point deadline);
 
   Limits limits_;

@@ -66,9 +66,8 @@ struct ChannelSpec {
   /// How many bytes of a message may go ahead of the rest at a time, see Channel::put_first; 0: it goes as a whole. Of
   /// what both ends say the less holds, or that it goes as a whole.
   std::size_t ahead_bytes = 0;
-  /// Whether the receiving end may be closed before all that was sent is taken, and the transport used on without loss:
-  /// what is left is taken when both ends are closed. No message is empty or placed then. The
-  /// same at both ends.
+  /// Whether the receiving end may be closed before all that was sent is taken, and nothing is lost by it: what is left
+  /// is taken when the sending end has closed, too. No message may be empty or placed then. The same at both ends.
   bool may_leave_messages = false;
 };
 
