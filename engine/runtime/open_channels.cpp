@@ -23,6 +23,8 @@ constexpr std::size_t most_private_bytes = std::size_t{256} << 10;  ///< of mess
 constexpr std::uint32_t pieces_id = std::uint32_t{1} << 31;         ///< added to a statement's number
 constexpr std::uint32_t alike_pieces_id = std::uint32_t{1} << 30;   ///< the same, of messages that are alike
 constexpr std::uint32_t uniform_id = std::uint32_t{1} << 29;        ///< of what ranks tell of their uniform values
+constexpr std::uint32_t ways_id = std::uint32_t{1} << 28;           ///< of what they tell of the way they go
+constexpr std::size_t fewest_told_bytes = std::size_t{16} << 10;    ///< of messages whose ways are told
 
 transport::CollectiveSpec collective_spec(const StatementSchedule& s) {
   transport::CollectiveSpec out;
@@ -188,6 +190,20 @@ class Ends {
           end.channel);
   }
 
+  /// With each rank with which long messages are exchanged that either end might place.
+  void add(PlacedWays& ways) {
+    for (const int peer : placing_) (peer < transport_.rank() ? ways.below() : ways.above()).push_back({peer});
+    for (auto* ends : {&ways.below(), &ways.above()})
+      for (PlacedWays::End& end : *ends)
+        add({.peer = end.rank,
+             .id = ways_id,
+             .capacity_bytes = PlacedWays::message_bytes,
+             .slots = PlacedWays::slots,
+             .direction = ends == &ways.below() ? Direction::receive : Direction::send,
+             .may_leave_messages = true},
+            end.channel);
+  }
+
   void open(transport::Clock::time_point deadline) {
     std::vector<ChannelSpec> specs;
     for (const Wanted& w : specs_) {
@@ -230,6 +246,7 @@ class Ends {
   void add(auto& message, Direction direction, bool is_taken_whole) {
     const auto peer = static_cast<int>(message.world_rank);
     const int id = message.statement;
+    if (may_be_placed(message) && message.bytes >= fewest_told_bytes) placing_.insert(peer);
     add({.peer = peer,
          .id = static_cast<std::uint32_t>(id),
          .capacity_bytes = message.bytes,
@@ -339,6 +356,7 @@ class Ends {
   std::map<std::pair<int, Direction>, std::size_t> bytes_;  ///< by statement
   std::map<int, bool> both_ways_;                           ///< by statement, where it was asked
   std::vector<Touched> touched_;                            ///< by statement; none where phases are common
+  std::set<int> placing_;                                   ///< see PlacedWays
   std::vector<Wanted> specs_;
 };
 
@@ -379,6 +397,7 @@ void open_channels(Program& program, const LongMessages& limits, transport::Tran
       if (!m.is_local) ends.add(m);
   }
   if (program.uniform_history) ends.add(*program.uniform_history);
+  ends.add(program.placed_ways);
   ends.open(deadline);
 }
 

@@ -8,6 +8,7 @@
 #include "engine/runtime/enclosed.hpp"
 #include "engine/runtime/loans.hpp"
 #include "engine/runtime/pieces.hpp"
+#include "engine/runtime/placed_ways.hpp"
 #include "engine/runtime/placement.hpp"
 #include "engine/runtime/row_statement.hpp"
 #include "engine/runtime/uniform_history.hpp"
@@ -105,6 +106,7 @@ struct Program {
   NativeOperators operators;
   /// Null where no uniform parameters vary, or some patterns do, or there is one rank.
   std::unique_ptr<UniformHistory> uniform_history;
+  PlacedWays placed_ways;
 };
 
 /// Lowers a schedule and compiles its kernels; channels are opened by `open_channels`. Local. Throws CompilerError,

@@ -186,7 +186,8 @@ class RunTrials {
     are_asked_ = true;
   }
   bool are_asked() const { return are_asked_; }
-  /// A message has come from that rank, for which it asks the same, the first way or the other.
+  bool asks(RunWay way) const { return trials_[static_cast<std::size_t>(way)].has_value(); }
+  /// A message has come from that rank, for which it asks the same, the first way or the other; or it has told so.
   void note_came(RunWay way, int from, bool is_first_way) {
     Leader& leader = leaders_[static_cast<std::size_t>(way)];
     if (from > leader.rank) return;
