@@ -21,17 +21,23 @@ void conform(std::int64_t value, std::int64_t place, Span span) {
 
 namespace {
 
-/// All slices of a value are of one length (or of one element), and the place of the same.
-void conform_all(const Reduction& r, std::int64_t place, const std::vector<std::int64_t>& counts, const Box& box) {
+/// All slices of a value are of one length (or of one element), and the place of the same. Throws EvaluationFault.
+void conform_all(const Reduction& r, std::int64_t place, const std::vector<std::int64_t>& counts) {
+  std::size_t value = 1;
+  for (const std::int64_t count : counts) {
+    if (count < 0) return;  // an error of its own, met where elements are selected
+    value = common_count(value, static_cast<std::size_t>(count), r.value->span);
+  }
+  if (place >= 0) conform(static_cast<std::int64_t>(value), place, r.span);
+}
+
+/// Calls f(), whose fault is met in the environments of box().
+template <class F, class BoxOf>
+void met_in(const BoxOf& box, const F& f) {
   try {
-    std::size_t value = 1;
-    for (const std::int64_t count : counts) {
-      if (count < 0) return;  // an error of its own, met where elements are selected
-      value = common_count(value, static_cast<std::size_t>(count), r.value->span);
-    }
-    if (place >= 0) conform(static_cast<std::int64_t>(value), place, r.span);
-  } catch (const EvaluationFault& f) {
-    throw SolverFault{f, box};
+    f();
+  } catch (const EvaluationFault& fault) {
+    throw SolverFault{fault, box()};
   }
 }
 
@@ -63,16 +69,21 @@ void Conformity::check(const Reduction& r, const Expr& place, const Box& box, st
     const auto count = element_count_of(formula_, value_layouts[static_cast<std::size_t>(e->id)], *e, box);
     if (count) counts.push_back(*count);
   }
-  if (place_count && counts.size() == values.size()) return conform_all(r, *place_count, counts, box);
+  if (place_count && counts.size() == values.size())
+    return met_in([&] { return box; }, [&] { conform_all(r, *place_count, counts); });
   pieces_.spend(box, most_listed);
   if (conform_in_columns(place, values, value_layouts, box)) return;
   // Environment by environment.
   each_environment(box, [&](const std::vector<std::int64_t>& indices) {
     const EvaluationContext context = pieces_.context_at(box, indices);
-    counts.clear();
-    for (const Expr* e : values)
-      counts.push_back(element_count_at(value_layouts[static_cast<std::size_t>(e->id)], *e, context));
-    conform_all(r, element_count_at(place_layout, place, context), counts, single(box, indices));
+    const auto count_of = [&](const Layout& layout, const Expr& e) { return element_count_at(layout, e, context); };
+    met_in([&] { return single(box, indices); },
+           [&] {
+             counts.clear();
+             for (const Expr* e : values)
+               counts.push_back(count_of(value_layouts[static_cast<std::size_t>(e->id)], *e));
+             conform_all(r, count_of(place_layout, place), counts);
+           });
     return true;
   });
 }

@@ -17,7 +17,8 @@ class Conformity {
 
   /// Language.md section 2: both sides of a reduction have the same number of elements. Looked at on the receiver,
   /// which replays the sender; where that takes the sender's private data, the ends compare digests. Throws SolverFault
-  /// KP-P058, KP-P059. `place` is the reduction's, as this rank evaluates it.
+  /// KP-P058, KP-P059, and that of a slice's bound which has no value. `place` is the reduction's, as this rank
+  /// evaluates it.
   void check(const Reduction& r, const Expr& place, const Box& box, std::int64_t sender);
 
   /// What both ends of a message must agree on: the elements of each environment, in order, and the where-bound values

@@ -58,6 +58,10 @@ class PatternFinder {
   std::vector<ExprPtr> places_;  ///< as this rank evaluates them
 };
 
+/// The error for a fault met in an environment, as the reference interpreter words it.
+[[noreturn]] void throw_fault(const BoundPlan& bound, const Statement& s, const EvaluationFault& f,
+                              const std::string& environment);
+
 /// Calls f(finder) and turns its faults into errors.
 template <class F>
 auto with_finder(const BoundPlan& bound, const Statement& s, const Knowledge& knowledge, const F& f) {
@@ -66,12 +70,10 @@ auto with_finder(const BoundPlan& bound, const Statement& s, const Knowledge& kn
     return f(finder);
   } catch (const SolverFault& fault) {
     finder.rethrow(fault);
+  } catch (const EvaluationFault& fault) {
+    throw_fault(bound, s, fault, "");
   }
 }
-
-/// The error for a fault met in an environment, as the reference interpreter words it.
-[[noreturn]] void throw_fault(const BoundPlan& bound, const Statement& s, const EvaluationFault& f,
-                              const std::string& environment);
 
 /// The where-bound variables that the end which does not evaluate the where-list uses in a reduction, ascending.
 std::vector<int> told_variables(const Statement& s, const Reduction& r);
