@@ -40,7 +40,8 @@ class Runner final : private FaultNotes {
   Runner(Program program, std::shared_ptr<transport::Transport> transport, std::chrono::nanoseconds timeout,
          std::shared_ptr<StartedRuns> started_runs);
   Runner(Runner&&) noexcept = default;
-  ~Runner() { stop_going_on(); }
+  /// Breaks off a run that goes on.
+  ~Runner();
 
   /// Not during a run.
   void bind(std::size_t buffer, BoundMemory memory) {

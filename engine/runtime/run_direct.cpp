@@ -137,32 +137,42 @@ void Runner::apply_own(IncomingMessage& m) {
   for (ReadyCall& call : m.own) call(memory_, nullptr);
 }
 
-/// After a failure: nothing of this rank's memory is read or written by others any more when it returns, or they take
-/// too long.
+/// Nothing of this rank's memory is read or written by others any more when it returns, or those that read it take more
+/// than a second, those that are in the middle of writing it more than the time-out.
 void Runner::break_off() {
   is_broken_ = true;
   may_be_short_ = false;
   for (std::unique_ptr<VaryingStatement>& varying : varying_) varying.reset();  // with their exchanges
-  const auto is_written = [](const IncomingMessage& m) {
+  const auto is_written = [this](const IncomingMessage& m) {
     try {
-      return m.placement && !m.is_done && m.channel && !m.channel->give_up(m.next);
+      return m.placement && !m.is_done && m.channel && !transport_->is_dead(static_cast<int>(m.world_rank)) &&
+             !m.channel->give_up(m.next);
     } catch (const TransportError&) {
       return false;  // nothing more can be done about it
     }
   };
-  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(1);
-  for (unsigned idle = 1; Clock::now() < deadline; ++idle) {
+  const auto are_written = [&](const StatementProgram& s) { return std::ranges::any_of(s.incoming, is_written); };
+  const Clock::time_point begin = Clock::now();
+  for (unsigned idle = 1;; ++idle) {
     std::erase_if(lent_, [](const OutgoingMessage* m) {
       return m->channel->take_back(m->next - 1) || m->channel->is_sent(m->next - 1);
     });
-    if (lent_.empty() && std::ranges::none_of(program_.statements, [&](const StatementProgram& s) {
-          return std::ranges::any_of(s.incoming, is_written);
-        }))
-      break;
+    const Clock::duration waited = Clock::now() - begin;
+    const bool is_read = !lent_.empty() && waited < std::chrono::seconds(1);
+    if (!is_read && (waited >= timeout_ || std::ranges::none_of(program_.statements, are_written))) break;
     transport_->pause(idle);
   }
   lent_.clear();
   take_memory_back();
+}
+
+Runner::~Runner() {
+  stop_going_on();
+  if (!std::exchange(is_started_, false)) return;
+  try {
+    break_off();
+  } catch (const std::exception&) {  // there is nobody to tell
+  }
 }
 
 /// Where a run has thrown: breaks it off, unless it had ended. For handlers of exceptions.

@@ -1,5 +1,9 @@
 // Plans of several phases and with varying patterns that some ranks wait for, while others first compile another plan.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 #include "tests/programs/on_ranks.hpp"
 
@@ -26,6 +30,20 @@ Executable compile_another(Engine& engine, std::int64_t number) {
   builder.communicate("all", "y[i]@j <<= x[0]@i where i in world, j in world");
   return engine.compile(builder.build());
 }
+
+/// What runs send that are given up: peers may read it until the process ends.
+class Kept {
+ public:
+  std::vector<double>& add(std::size_t count, double value) {
+    const std::lock_guard lock(mutex_);
+    return *all_.emplace_back(std::make_unique<std::vector<double>>(count, value));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<std::vector<double>>> all_;
+};
+Kept kept;
 
 }  // namespace
 
@@ -56,6 +74,29 @@ TEST_CASE("a started run goes on while its rank compiles another plan") {
       another.bind("y", y);
       another.run();
       for (int i = 0; i < size; ++i) claim(y[static_cast<std::size_t>(i)] == i + run, "so does the other");
+    }
+  });
+}
+
+TEST_CASE("what a run in flight receives into is the program's again once its executable is destroyed") {
+  on_ranks([](Engine& engine) {
+    constexpr std::int64_t rows = 16000;  // 384 KB of blocks of 24 bytes
+    for (std::int64_t round = 0; round < 12; ++round) {
+      PlanBuilder builder("columns-" + std::to_string(round));
+      builder.parameter("n", Scalar::i64).buffer("a", Scalar::f64, {"n", "8"}).buffer("b", Scalar::f64, {"n", "8"});
+      builder.communicate("columns", "a[:, 0:3]@(rank + 1) % size <<= b[:, 5:8]@rank");
+      std::vector<double> a(8 * rows);
+      {
+        Executable columns = engine.compile(builder.build(), {{"n", rows}});
+        columns.bind("a", a);
+        columns.bind("b", kept.add(8 * rows, 5));
+        columns.run();
+        columns.start();
+        for (std::int64_t k = 0; k < round % 4; ++k) columns.test();
+      }
+      std::ranges::fill(a, -1);
+      compile_another(engine, round);
+      claim(std::ranges::count(a, -1) == std::ssize(a), "nobody writes there any more");
     }
   });
 }

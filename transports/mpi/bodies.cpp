@@ -8,6 +8,7 @@
 #include <string>
 
 #include "transports/codes.hpp"
+#include "transports/environment.hpp"
 #include "transports/mpi/memory_type.hpp"
 #include "transports/mpi/message_type.hpp"
 #include "transports/pause.hpp"
@@ -130,8 +131,14 @@ void Bodies::close() {
     std::erase_if(outgoing_, [this](Outgoing& body) { return is_complete(*world_, &body.request); });
     return incoming_.empty() && outgoing_.empty();
   };
-  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(1);
-  for (unsigned idle = 0; !are_over() && Clock::now() < deadline; ++idle) pause_thread(idle, true);
+  const auto is_written = [](const Incoming& body) { return !body.kept; };
+  const Clock::time_point begin = Clock::now();
+  const Clock::duration timeout = timeout_from_environment();
+  for (unsigned idle = 0; !are_over(); ++idle) {
+    const Clock::duration most = std::ranges::any_of(incoming_, is_written) ? timeout : std::chrono::seconds(1);
+    if (Clock::now() - begin >= most) break;
+    pause_thread(idle, true);
+  }
   for (Incoming& body : incoming_)
     world_->adopt({body.request}, body.kept ? std::move(body.kept->memory) : SlotMemory());
   for (const Outgoing& body : outgoing_) world_->adopt({body.request}, SlotMemory());

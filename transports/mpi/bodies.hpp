@@ -23,7 +23,8 @@ class Bodies {
   bool are_done() { return (incoming_.empty() && outgoing_.empty()) || end_those_done(); }
   void name_awaited(std::vector<int>& ranks) const;
 
-  /// Waits a second for what others may read or write in the program's memory, and hands over what is under way then.
+  /// Waits until KPLAN_TIMEOUT has passed for what is being written to the program's memory, a second for what others
+  /// may read there, and hands over what is under way then.
   void close();
   /// Gives up all memory, when MPI has failed and may still write to it.
   void leak();

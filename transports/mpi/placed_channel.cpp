@@ -132,7 +132,7 @@ bool PlacedRequests::is_complete() {
 }
 
 bool PlacedRequests::cancel() {
-  if (is_complete()) return true;
+  if (!world_->is_open() || is_complete()) return true;
   if (!std::exchange(is_cancelled_, true))
     for (std::size_t part = done_; part < started_; ++part) check(MPI_Cancel(&active_[part]), "MPI_Cancel");
   world_->taint();  // a message may come that nobody takes

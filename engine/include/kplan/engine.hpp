@@ -138,8 +138,9 @@ class Executable {
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
   /// Hands it back to the engine, which keeps it with its channels for the next compile of the same plan with the same
-  /// values, or ends it. Local. A run in flight is given up; what it sends over MPI or libfabric from where it lies
-  /// must stay until its peers have taken it.
+  /// values, or ends it. Local. A run in flight is given up: of messages that MPI is in the middle of writing to bound
+  /// memory the rest is waited for, at most until KPLAN_TIMEOUT has passed. What the run sends over MPI or libfabric
+  /// from where it lies must stay until its peers have taken it.
   ~Executable();
 
   /// Binds a buffer to the program's memory, row-major (or as the plan's strides say), from its first element. Buffers
