@@ -1,15 +1,18 @@
 // Programs whose transports and MPI begin and end in every order; each must end by itself with status 0. Named by the
 // argument: `world` lets kplan initialise and finalise; `finalize_first` finalises under open channels with receives
-// started and messages that nobody took, and under exchanges in flight; `leave` ends ranks at different times; `again`
-// makes and drops transports whose channels may be left with messages, and must lose no communicator. `fail`
-// has an error on all ranks but the last, which does not end: they say whether they were told in time, and the launcher
-// ends it.
+// started and messages that nobody took, and under exchanges in flight; `run_late` runs plans after that; `leave` ends
+// ranks at different times; `again` makes and drops transports whose channels may be left with messages, and must lose
+// no communicator. `fail` has an error on all ranks but the last, which does not end: they say whether they were told
+// in time, and the launcher ends it.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <list>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "kplan/kplan.hpp"
 #include "kplan/mpi.hpp"
 #include "tests/transports/letters.hpp"
 #include "transports/mpi/transport.hpp"
@@ -117,6 +120,68 @@ void finalize_first() {
   claim(is_refused, "an exchange in flight cannot be used after MPI");
 }
 
+/// Executables of one engine, and what they run on.
+struct Programs {
+  explicit Programs(std::shared_ptr<Transport> transport) : engine(std::move(transport)) {
+    add("short", "a[:, 0:3]@(rank + 1) % size <<= b[:, 5:8]@rank", 10);
+    add("long", "a[:, 0:3]@(rank + 1) % size <<= b[:, 5:8]@rank", 4000);
+    add("varying", "a[k, 0]@to[k] << sum << b[k, 0]@rank where k in range(n)", 10);
+    add("sum", "a[k, 0]@r << sum << b[k, 0]@s where r in world, s in world, k in range(n)", 10);
+    add("local", "a[:, 0:3]@rank <<= b[:, 5:8]@rank", 10);
+  }
+  void add(const std::string& name, const std::string& statement, std::int64_t rows) {
+    kplan::PlanBuilder builder(name);
+    builder.parameter("n", kplan::Scalar::i64);
+    builder.buffer("a", kplan::Scalar::f64, {"n", "8"}).buffer("b", kplan::Scalar::f64, {"n", "8"});
+    builder.index_buffer("to", kplan::Scalar::i64, {"n"}, kplan::Scope::private_, kplan::Time::varying);
+    builder.communicate("all", statement);
+    all.push_back(engine.compile(builder.build(), {{"n", rows}}));
+    for (const char* buffer : {"a", "b"})
+      all.back().bind(buffer, memory.emplace_back(static_cast<std::size_t>(8 * rows)));
+    all.back().bind("to", ranks.emplace_back(static_cast<std::size_t>(rows), engine.size() - 1));
+    all.back().run();
+    all.back().run();
+  }
+  kplan::Engine engine;
+  std::list<std::vector<double>> memory;
+  std::list<std::vector<std::int64_t>> ranks;
+  std::vector<kplan::Executable> all;
+};
+
+/// A run after MPI_Finalize is an error, where it needs MPI.
+void run_late() {
+  MPI_Init(nullptr, nullptr);
+  std::list<Programs> programs;
+  for (int k = 0; k < 3; ++k) {
+    programs.emplace_back(kplan::transport::mpi(MPI_COMM_WORLD));
+    programs.emplace_back(kplan::transport::mpi_backend::make_transport(MPI_COMM_WORLD, {}, nullptr));
+  }
+  const auto run_all = [](Programs& p, const auto& run) {
+    for (kplan::Executable& executable : p.all) {
+      try {
+        run(executable);
+      } catch (const kplan::TransportError& error) {
+        claim(error.code() == "KP-T008", error.what());
+      }
+    }
+  };
+  const auto start = [](kplan::Executable& e) { e.start(); };
+  std::size_t number = 0;
+  for (Programs& p : programs)
+    if (number++ >= 2) run_all(p, start);
+  MPI_Finalize();
+  number = 0;
+  for (Programs& p : programs) {
+    if (number < 2) run_all(p, [](kplan::Executable& e) { e.run(); });
+    else if (number < 4) run_all(p, [](kplan::Executable& e) { e.wait(); });
+    else
+      run_all(p, [](kplan::Executable& e) {
+        for (int k = 0; k < 100 && !e.test(); ++k) continue;
+      });
+    ++number;
+  }
+}
+
 void leave() {
   MPI_Init(nullptr, nullptr);
   std::unique_ptr<Correspondent> exchange, near_exchange;  // their letters outlive the transport
@@ -212,6 +277,8 @@ int main(int argc, char** argv) {
       world();
     } else if (std::strcmp(name, "finalize_first") == 0) {
       finalize_first();
+    } else if (std::strcmp(name, "run_late") == 0) {
+      run_late();
     } else if (std::strcmp(name, "leave") == 0) {
       leave();
     } else if (std::strcmp(name, "again") == 0) {
@@ -219,7 +286,7 @@ int main(int argc, char** argv) {
     } else if (std::strcmp(name, "fail") == 0) {
       fail();
     } else {
-      std::fprintf(stderr, "usage: kplan-mpi-lifetime world|finalize_first|leave|again|fail\n");
+      std::fprintf(stderr, "usage: kplan-mpi-lifetime world|finalize_first|run_late|leave|again|fail\n");
       return 2;
     }
   } catch (const std::exception& error) {

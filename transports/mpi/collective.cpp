@@ -175,6 +175,7 @@ void MpiCollective::make(const Arguments& a, MPI_Request* request) const {
 
 void MpiCollective::start() {
   assert(!is_active_);
+  world_->require_open();
   if (are_persistent) check(MPI_Start(&request_), "MPI_Start");
   else make(Arguments(*this), &request_);
   is_active_ = true;

@@ -38,7 +38,7 @@ void Inbox::take_own(std::span<const std::byte> bytes) {
     check(MPI_Recv_init(s.memory.slot(0), static_cast<int>(bytes), MPI_BYTE, source, tag, world_->comm(), &s.request),
           "MPI_Recv_init");
   }
-  check(MPI_Start(&s.request), "MPI_Start");
+  start(*world_, &s.request);
   s.is_under_way = true;
 }
 

@@ -121,7 +121,7 @@ void PlacedRequests::start_first(std::uint64_t seq, Lies lies, std::size_t bytes
   }
   assert(lies == lies_);
   for (; started_ < parts_.count && end_of(started_) <= bytes; ++started_)
-    check(MPI_Start(&active_[started_]), "MPI_Start");
+    mpi_backend::start(*world_, &active_[started_]);
 }
 
 bool PlacedRequests::is_complete() {

@@ -23,9 +23,8 @@ class Receives {
   /// Counts the next part as arrived if it is.
   bool advance(World& world);
   /// Starts the receives of memory that is free again but for that of the parts from `kept` on.
-  [[gnu::hot]] void restart(std::uint64_t kept) {
-    for (; started_ < kept + requests_.size(); ++started_)
-      check(MPI_Start(&requests_[started_ % requests_.size()]), "MPI_Start");
+  [[gnu::hot]] void restart(const World& world, std::uint64_t kept) {
+    for (; started_ < kept + requests_.size(); ++started_) start(world, &requests_[started_ % requests_.size()]);
   }
   /// Takes what is left, and whether the sender has said that no more follows.
   bool drain(World& world);
@@ -74,8 +73,8 @@ Receives::Receives(World& world, const ChannelSpec& spec, int tag, const Message
 }
 
 bool Receives::drain(World& world) {
-  restart(arrived_);
-  while (advance(world)) restart(arrived_);
+  restart(world, arrived_);
+  while (advance(world)) restart(world, arrived_);
   if (has_ended_) cancel(world);
   return has_ended_;
 }
@@ -104,7 +103,7 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
   ~Receiver() override { world_->end(this); }
 
   [[gnu::hot]] const std::byte* arrived(std::uint64_t seq) override {
-    receives_.restart(released_);
+    receives_.restart(*world_, released_);
     while ((seq + 1) * parts_.count > receives_.arrived()) {
       if (!receives_.advance(*world_)) return nullptr;
     }
@@ -120,9 +119,9 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
   [[gnu::hot]] void release(std::uint64_t seq) override {
     assert((seq + 1) * parts_.count <= receives_.arrived() && seq * parts_.count == released_);
     (void)seq;
-    receives_.restart(released_);
+    receives_.restart(*world_, released_);
     released_ += parts_.count;
-    if (slots_ == 1) receives_.restart(released_);  // a long message comes only to one that is under way
+    if (slots_ == 1) receives_.restart(*world_, released_);  // a long message comes only to one that is under way
   }
 
  private:
@@ -146,7 +145,7 @@ Receiver::Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int ta
       receives_(*world_, spec, tag, parts_, slots_) {
   world_->enter(this);
   try {
-    receives_.restart(released_);
+    receives_.restart(*world_, released_);
   } catch (...) {
     world_->leave(this);
     world_->taint();

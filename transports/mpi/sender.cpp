@@ -91,6 +91,7 @@ class ShortSender final : public SendingEnd, private RequestHolder {
 [[gnu::hot]] void ShortSender::put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) {
   assert(seq * parts_.count == put_ && put_ < sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
   (void)seq;
+  world_->require_open();
   is_offered_ = false;
   prepare(region, bytes);
   for (std::size_t part = 0; part < parts_.count; ++part, ++put_) {
@@ -98,7 +99,7 @@ class ShortSender final : public SendingEnd, private RequestHolder {
     const bool is_synchronous = index + 1 == requests_.size();
     if (is_prepared_ && !is_synchronous && prepared_[part] != MPI_REQUEST_NULL) {
       active_[index] = &prepared_[part];
-      check(MPI_Start(active_[index]), "MPI_Start");
+      mpi_backend::start(*world_, active_[index]);
       continue;
     }
     active_[index] = &requests_[index];
@@ -235,7 +236,7 @@ void Sender::init(const Requests& part, const std::byte* from, std::size_t bytes
 
 /// Of the next part.
 [[gnu::hot]] void Sender::start(MPI_Request* request) {
-  check(MPI_Start(request), "MPI_Start");
+  mpi_backend::start(*world_, request);
   next().active = request;
   ++put_;
 }

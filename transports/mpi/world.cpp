@@ -12,6 +12,7 @@
 #include <mutex>
 #include <utility>
 
+#include "transports/codes.hpp"
 #include "transports/mpi/tags.hpp"
 #include "transports/pause.hpp"
 
@@ -95,7 +96,12 @@ void World::adopt(std::vector<MPI_Request> requests, std::shared_ptr<const void>
   adopt(std::function<bool()>(std::move(are_over)), std::move(memory));
 }
 
+void World::throw_closed() {
+  throw TransportError(codes::unusable, "a run, or what is left of one, after MPI was finalised; finalise later");
+}
+
 [[gnu::hot]] void World::drive() {
+  require_open();
   in_flight_->move_on();
   if (std::exchange(is_driven_, false)) return;
   int is_there = 0;

@@ -55,6 +55,11 @@ class World {
 
   /// Whether MPI calls can still be made on it: false from the start of MPI_Finalize on.
   bool is_open() const { return comm_ != MPI_COMM_NULL; }
+  /// Throws TransportError KP-T008 where they cannot.
+  void require_open() const {
+    if (!is_open()) [[unlikely]]
+      throw_closed();
+  }
 
   void enter(RequestHolder* holder) { holders_.insert(holder); }
   void leave(RequestHolder* holder) { holders_.erase(holder); }
@@ -91,6 +96,7 @@ class World {
   static Clock::time_point patience() { return Clock::now() + std::chrono::seconds(1); }
 
  private:
+  [[noreturn]] static void throw_closed();
   struct Orphan {
     std::function<bool()> is_over;
     std::shared_ptr<const void> memory;
@@ -114,8 +120,15 @@ class World {
 /// Never frees the memory: MPI may still use it.
 inline void leak(std::shared_ptr<const void> memory) { (void)new auto(std::move(memory)); }
 
+/// Starts a persistent request.
+inline void start(const World& world, MPI_Request* request) {
+  world.require_open();
+  check(MPI_Start(request), "MPI_Start");
+}
+
 /// Whether the request has ended. Drives MPI if not.
 inline bool is_complete(World& world, MPI_Request* request, MPI_Status* status = MPI_STATUS_IGNORE) {
+  world.require_open();
   int is_done = 0;
   check(MPI_Test(request, &is_done, status), "MPI_Test");
   if (is_done == 0) world.note_driven();
