@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -174,7 +175,75 @@ class Rewriting {
   PlanModel& plan_;
 };
 
+/// A sum of expressions that are not looked into, times numbers.
+class LinearForm {
+ public:
+  /// False where the numbers do not fit.
+  bool add(const ExprPtr& e, std::int64_t factor) {
+    const auto is = [&](Operation operation) { return e->kind == ExprKind::operation && e->operation == operation; };
+    std::int64_t product = 0;
+    if (e->kind == ExprKind::constant)
+      return !__builtin_mul_overflow(e->value.as_integer(), factor, &product) &&
+             !__builtin_add_overflow(constant_, product, &constant_);
+    if (is(Operation::add)) return add(e->operands[0], factor) && add(e->operands[1], factor);
+    if (is(Operation::sub)) return add(e->operands[0], factor) && add(e->operands[1], -factor);
+    if (is(Operation::neg)) return add(e->operands[0], -factor);
+    for (const std::size_t k : {0, 1})
+      if (is(Operation::mul) && e->operands[k]->kind == ExprKind::constant)
+        return !__builtin_mul_overflow(e->operands[k]->value.as_integer(), factor, &product) &&
+               add(e->operands[1 - k], product);
+    const auto known = std::ranges::find_if(terms_, [&](const Term& t) { return are_same(t.expression, e); });
+    Term& term = known == terms_.end() ? terms_.emplace_back(Term{e}) : *known;
+    return !__builtin_add_overflow(term.factor, factor, &term.factor);
+  }
+  /// Whether no values of the expressions make it a multiple of `modulus`; 0: make it zero.
+  bool is_never_multiple(std::int64_t modulus) const {
+    std::uint64_t common = magnitude(modulus);
+    for (const Term& t : terms_) common = std::gcd(common, magnitude(t.factor));
+    return common == 0 ? constant_ != 0 : magnitude(constant_) % common != 0;
+  }
+
+ private:
+  struct Term {
+    ExprPtr expression;
+    std::int64_t factor = 0;
+  };
+  static std::uint64_t magnitude(std::int64_t v) {
+    return v < 0 ? -static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
+  }
+
+  std::int64_t constant_ = 0;
+  std::vector<Term> terms_;
+};
+
+/// Whether the two never have one value. Index arithmetic does not overflow: that is an error.
+bool are_never_equal(const ExprPtr& a, const ExprPtr& b) {
+  const auto differ = [](const ExprPtr& x, const ExprPtr& y, std::int64_t modulus) {
+    LinearForm difference;
+    return difference.add(x, 1) && difference.add(y, -1) && difference.is_never_multiple(modulus);
+  };
+  const auto modulus_of = [](const Expr& e) -> std::int64_t {
+    const bool is_mod = e.kind == ExprKind::operation && e.operation == Operation::mod;
+    return is_mod && e.operands[1]->kind == ExprKind::constant ? e.operands[1]->value.as_integer() : 0;
+  };
+  const std::int64_t modulus = modulus_of(*a);
+  return differ(a, b, 0) ||
+         (modulus != 0 && modulus == modulus_of(*b) && differ(a->operands[0], b->operands[0], modulus));
+}
+
 }  // namespace
+
+bool are_surely_apart(const PlanModel& plan, int a, int b) {
+  const std::optional<Plane>&x = plan.buffers[static_cast<std::size_t>(a)].plane,
+        &y = plan.buffers[static_cast<std::size_t>(b)].plane;
+  // Strides of a plan's own may let different indices meet.
+  if (!x || !y || x->buffer != y->buffer || !plan.buffers[static_cast<std::size_t>(x->buffer)].strides.empty())
+    return false;
+  for (std::size_t d = 0; d < x->firsts.size(); ++d)
+    if (x->firsts[d] && y->firsts[d] && !x->lengths[d] && !y->lengths[d] && are_never_equal(x->firsts[d], y->firsts[d]))
+      return true;
+  return false;
+}
 
 std::shared_ptr<const PlanModel> with_planes(std::shared_ptr<const PlanModel> plan) {
   if (uniform_varying_parameters(*plan).empty()) return plan;

@@ -19,6 +19,10 @@ std::shared_ptr<const PlanModel> with_planes(std::shared_ptr<const PlanModel> pl
 /// One reference to each plane that the statement names; none where it is not one of those.
 std::vector<const Expr*> planes_of(const PlanModel& plan, const Statement& s);
 
+/// Whether two planes of one buffer have no element in common, whatever the parameters: in some dimension the index of
+/// one is never that of the other, as (t + 1) % 2 and t % 2. False where that does not show.
+bool are_surely_apart(const PlanModel& plan, int a, int b);
+
 /// Where the plane that the statement names begins in its buffer, in elements, with the parameters of now. Throws
 /// PlanError, on all ranks alike: an index outside its dimension, or without a value.
 std::int64_t first_of_plane(const BoundPlan& bound, const Statement& s, const Expr& plane);

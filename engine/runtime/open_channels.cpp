@@ -234,12 +234,13 @@ class Ends {
     const auto goes_ahead = [&](bool is_placed) {
       return transport_.ahead_bytes(static_cast<int>(message.world_rank), message.bytes, is_placed) > 0;
     };
-    return goes_ahead(false) && !goes_ahead(true) ? limits_.placing.beside_parts() : limits_.placing;
+    const PlacingLimits limits =
+        goes_ahead(false) && !goes_ahead(true) ? limits_.placing.beside_parts() : limits_.placing;
+    return planes_of(model_, statement_of(message)).empty() ? limits : limits.moving();
   }
-  /// Where placed messages lie is told once.
   bool may_be_placed(const auto& message) const {
     return transport_.places_messages(static_cast<int>(message.world_rank)) && !message.is_of_several &&
-           message.values_bytes == 0 && planes_of(model_, statement_of(message)).empty();
+           message.values_bytes == 0;
   }
   void add(const ChannelSpec& spec, std::unique_ptr<transport::Channel>& target) { specs_.push_back({spec, &target}); }
   /// The message has a channel of its own, and a part in a stream of pieces where it may go so.

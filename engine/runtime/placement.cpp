@@ -32,7 +32,14 @@ bool goes_straight(const Piece& piece, std::int64_t at, std::int64_t element_byt
 
 PlacingLimits PlacingLimits::beside_parts() const {
   PlacingLimits out = *this;
-  if (out.least_block_bytes > 0) out.least_block_bytes = std::max(out.least_block_bytes, least_block_bytes_beside_parts);
+  if (out.least_block_bytes > 0)
+    out.least_block_bytes = std::max(out.least_block_bytes, least_block_bytes_beside_parts);
+  return out;
+}
+
+PlacingLimits PlacingLimits::moving() const {
+  PlacingLimits out = *this;
+  out.most_offsets = 64;
   return out;
 }
 
@@ -62,7 +69,10 @@ bool Placement::add(Piece piece, int buffer, std::int64_t element_bytes) {
   const std::int64_t bytes = piece.element_count() * element_bytes;
   block_count_ += bytes / blocks.block_bytes;
   if (piece.list_length > 1) block_count_ += blocks_for_an_offset * piece.list_length;
-  if (block_count_ > most_blocks_ || !goes_straight(piece, message_bytes_, element_bytes)) return false;
+  offset_count_ += piece.list_length;
+  if (offset_count_ > most_offsets_ || block_count_ > most_blocks_ ||
+      !goes_straight(piece, message_bytes_, element_bytes))
+    return false;
   const Words offsets = track.listed_bases(piece.list_length);
   blocks.offsets_bytes.assign(offsets.begin(), offsets.end());
   message_bytes_ += bytes;
@@ -73,7 +83,8 @@ bool Placement::add(Piece piece, int buffer, std::int64_t element_bytes) {
 
 Placement::Placement(const Message& m, const PlacingLimits& limits)
     : most_blocks_(limits.least_block_bytes == 0 ? std::numeric_limits<std::int64_t>::max()
-                                                 : m.bytes / static_cast<std::int64_t>(limits.least_block_bytes)) {}
+                                                 : m.bytes / static_cast<std::int64_t>(limits.least_block_bytes)),
+      most_offsets_(limits.most_offsets) {}
 
 std::unique_ptr<Placement> Placement::of_sent(const Statement& statement, const StatementSchedule& s, const Message& m,
                                               const PlacingLimits& limits) {

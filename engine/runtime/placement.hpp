@@ -3,6 +3,7 @@
 // that walking them costs the transport little, in messages so long that packing and unpacking may cost more. Runs try
 // which is faster.
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -17,10 +18,14 @@ namespace kplan {
 struct PlacingLimits {
   std::size_t least_bytes = transport::place_bytes_from_environment();
   std::size_t least_block_bytes = transport::place_block_bytes_from_environment();
+  /// That listed pieces have, all together.
+  std::int64_t most_offsets = std::numeric_limits<std::int64_t>::max();
 
   /// The same for messages that go ahead part by part only if they are packed, each part being in the caches when it is
   /// packed and unpacked: only blocks of some length are placed, unless any are.
   PlacingLimits beside_parts() const;
+  /// The same for messages that lie elsewhere from run to run, where the transport must be told anew.
+  PlacingLimits moving() const;
 };
 
 /// One end of such a message.
@@ -47,7 +52,7 @@ class Placement {
 
   std::vector<int> buffers_;  ///< by blocks
   std::vector<transport::Blocks> blocks_;
-  std::int64_t message_bytes_ = 0, block_count_ = 0, most_blocks_;
+  std::int64_t message_bytes_ = 0, block_count_ = 0, offset_count_ = 0, most_blocks_, most_offsets_;
 };
 
 }  // namespace kplan

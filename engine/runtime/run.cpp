@@ -373,6 +373,7 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
   if (!planes_.empty() && (are_parameters_new_ || are_bindings_new_)) {
     outside = planes_.put(program_, memory_);
     are_bindings_new_ = are_bindings_new_ || outside;
+    are_places_told_ = false;
   }
   if (are_parameters_new_) {
     for (StatementProgram& s : program_.statements) s.set_varying(program_.bound.state.parameters);

@@ -208,7 +208,7 @@ Schedule finish_schedule(const BoundPlan& bound, std::vector<StatementDraft> dra
       told[number].push_back(std::move(next.notice));
     }
   const std::set<int> contested = contested_buffers(plan, drafts);
-  Footprint phase;
+  Footprint phase(plan);
   out.statements.reserve(drafts.size());  // footprints point into them
   for (std::size_t k = 0; k < drafts.size(); ++k) {
     const Touched touched = std::move(drafts[k].touched);
@@ -218,7 +218,7 @@ Schedule finish_schedule(const BoundPlan& bound, std::vector<StatementDraft> dra
     statement.reads_what_it_writes = next.reads_of(next);
     if (out.phases.empty() || next.reads_of(phase) || next.writes_of(phase) || phase.reads_of(next)) {
       out.phases.emplace_back();
-      phase = {};
+      phase = Footprint(plan);
     }
     out.phases.back().push_back(static_cast<int>(k));
     phase.add(next);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/analysis/planes.hpp"
+
 namespace kplan {
 namespace {
 
@@ -84,7 +86,8 @@ void ElementSet::insert(std::int64_t first, std::int64_t count) {
 }
 
 Footprint::Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const Touched& touched,
-                     const std::set<int>& contested) {
+                     const std::set<int>& contested)
+    : plan_(bound.model.get()) {
   const Statement& s = bound.model->statements[static_cast<std::size_t>(schedule.statement)];
   const auto key = [&](int buffer) { return std::pair(bound.model->storage_of(buffer), buffer); };
   const auto begin = [&](Elements& to, const std::set<int>& buffers) {
@@ -116,9 +119,10 @@ Footprint::Footprint(const BoundPlan& bound, const StatementSchedule& schedule, 
             part.piece.tracks[0]);
 }
 
-bool Footprint::meet(Elements& a, Elements& b) {
-  const auto meets = [](const Elements::value_type& x, const Elements::value_type& y) {
-    if (x.first != y.first) return x.first.first == y.first.first;  // planes of one buffer may be the same
+bool Footprint::meet(Elements& a, Elements& b) const {
+  const auto meets = [this](const Elements::value_type& x, const Elements::value_type& y) {
+    if (x.first != y.first)  // planes of one buffer may be the same
+      return x.first.first == y.first.first && !are_surely_apart(*plan_, x.first.second, y.first.second);
     return !x.second || !y.second || x.second->meets(*y.second);
   };
   return std::ranges::any_of(

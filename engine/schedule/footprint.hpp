@@ -45,7 +45,7 @@ class ElementSet {
 /// What a statement touches, as closely as it is worth knowing.
 class Footprint {
  public:
-  Footprint() = default;
+  explicit Footprint(const PlanModel& plan) : plan_(&plan) {}
   /// The elements of the `contested` buffers and of their planes, and the rest by buffer; all is by buffer where the
   /// pattern varies. The schedule's messages must stay where they are.
   Footprint(const BoundPlan& bound, const StatementSchedule& schedule, const Touched& touched,
@@ -59,9 +59,10 @@ class Footprint {
  private:
   /// By the buffer in whose memory they are and the buffer; null: perhaps all of its elements.
   using Elements = std::map<std::pair<int, int>, std::unique_ptr<ElementSet>>;
-  static bool meet(Elements& a, Elements& b);
+  bool meet(Elements& a, Elements& b) const;
   static void add(Elements& to, Elements& from);
 
+  const PlanModel* plan_;
   Elements reads_, writes_;
 };
 

@@ -99,6 +99,30 @@ TEST_CASE("statements on one plane run together where they touch other elements 
   CHECK(phases(first, second("b[j, 2]", "a[j, 3]")) == std::pair(std::size_t{2}, false));
 }
 
+TEST_CASE("two planes are apart where an index of one is never that of the other") {
+  // What a statement reads of one and writes of the other is staged unless they are.
+  const auto are_apart = [](const std::string& place, const std::string& value) {
+    const Plan plan = plan_of(communicate(place + "@1 <<= " + value + "@0"));
+    const auto model = with_planes({std::shared_ptr<const void>(), &plan.model()});
+    const std::vector<const Expr*> planes = planes_of(*model, model->statements[0]);
+    return planes.size() == 2 && are_surely_apart(*model, planes[0]->id, planes[1]->id);
+  };
+  CHECK(are_apart("a[(k + 1) % 2, 3]", "a[k % 2, 3]"));
+  CHECK(are_apart("a[1 - k % 2, 3]", "a[k % 2, 3]"));
+  CHECK(are_apart("a[k + 1, 3]", "a[k, 3]"));
+  CHECK(are_apart("a[2 * k + 4 * j + 1, 3]", "a[2 * j - 2 * k, 3]"));
+  CHECK(are_apart("a[(k + 4 * j) % 4, 3]", "a[(k + 2) % 4, 3]"));
+  CHECK(are_apart("a[j, k + n]", "a[k, k + n - 1]"));
+  CHECK_FALSE(are_apart("a[(k + 2) % 2, 3]", "a[k % 2, 3]"));
+  CHECK_FALSE(are_apart("a[(k + 1) % n, 3]", "a[k % n, 3]"));  // n may be 1
+  CHECK_FALSE(are_apart("a[(k + 1) % 2, 3]", "a[k % 4, 3]"));
+  CHECK_FALSE(are_apart("a[(k + j) % 2, 3]", "a[k % 2, 3]"));
+  CHECK_FALSE(are_apart("a[3 * k + 1, 3]", "a[2 * k, 3]"));  // k = -1
+  CHECK_FALSE(are_apart("a[k, 3]", "a[j, 3]"));
+  CHECK_FALSE(are_apart("a[k : k + 2, 3]", "a[k + 1, 3]"));
+  CHECK_FALSE(are_apart("a[9223372036854775807 + k, 3]", "a[k - 9223372036854775807, 3]"));  // does not fit
+}
+
 TEST_CASE("two time levels of one array, each run from one to the other") {
   const Plan plan = plan_of(communicate("a[(k + 1) % 2, 5]@(rank + 1) % size <<= a[k % 2, 1]@rank") + ", " +
                             communicate("a[(k + 1) % 2, 0]@(rank + size - 1) % size <<= a[k % 2, 4]@rank"));

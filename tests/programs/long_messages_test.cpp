@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <string_view>
 #include <thread>
 
 #include "tests/programs/on_ranks.hpp"
@@ -122,4 +123,41 @@ TEST_CASE("long messages of blocks go from and to the memory that is bound, whic
               "a block comes");
     }
   });
+}
+
+TEST_CASE("long messages of planes go from and to the ones that a run means, whichever way they go") {
+  // Blocks and whole lines, from one time level to the next; and a sweep over more planes than are kept in mind.
+  struct Case {
+    const char* communicate;
+    std::int64_t levels;
+  };
+  constexpr std::int64_t rows = 1000, columns = 8;
+  for (const auto& [communicate, levels] :
+       {Case{"u[(t + 1) % 2, :, 0:3]@(r + 1) % size <<= u[t % 2, :, 3:6]@r where r in world", 2},
+        Case{"u[(t + 1) % 2, :, :]@(r + 1) % size <<= u[t % 2, :, :]@r where r in world", 2},
+        Case{"u[t, :, 0:3]@(r + 1) % size <<= u[t, :, 3:6]@r where r in world", 7}})
+    on_ranks([&](Engine& engine) {
+      PlanBuilder builder("planes");
+      builder.parameter("t", Scalar::i64, Scope::uniform, Time::varying);
+      builder.buffer("u", Scalar::f64, {std::to_string(levels), std::to_string(rows), std::to_string(columns)});
+      builder.communicate("pass", communicate);
+      Executable executable = engine.compile(builder.build(), {{"t", 0}});
+      constexpr std::int64_t plane = rows * columns;
+      std::vector<double> u(static_cast<std::size_t>(levels * plane));
+      executable.bind("u", u);
+      const int sender = (engine.rank() + engine.size() - 1) % engine.size();
+      for (std::int64_t run = 0; run < 80; ++run) {
+        for (std::size_t k = 0; k < u.size(); ++k) u[k] = value(run, engine.rank(), static_cast<std::int64_t>(k));
+        const std::int64_t from = run % levels, to = levels == 2 ? 1 - from : from;
+        executable.set("t", levels == 2 ? run : from);
+        executable.run();
+        const bool are_lines = std::string_view(communicate).find(", :, :]") != std::string_view::npos;
+        for (std::int64_t k = 0; k < std::ssize(u); ++k) {
+          const bool is_sent = k / plane == to && (are_lines || k % columns < 3);
+          const std::int64_t source = k % plane + from * plane + (are_lines ? 0 : 3);
+          claim(u[static_cast<std::size_t>(k)] == (is_sent ? value(run, sender, source) : value(run, engine.rank(), k)),
+                communicate);
+        }
+      }
+    });
 }
