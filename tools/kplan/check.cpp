@@ -6,6 +6,7 @@
 
 #include "tools/kplan/commands.hpp"
 #include "tools/kplan/dry_run.hpp"
+#include "tools/kplan/output.hpp"
 
 namespace kplan::cli {
 namespace {
@@ -54,26 +55,26 @@ void print_json(const PlanModel& plan, const Checked& checked, const Options& op
   } else {
     out["note"] = without_ranks_note;
   }
-  fmt::print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
+  print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 void print_text(const PlanModel& plan, const Checked& checked, const Options& options) {
-  fmt::print("{}: {} statement{}, {}\n", plan.name, plan.statements.size(), plan.statements.size() == 1 ? "" : "s",
-             options.ranks ? "no mistakes" : without_ranks_note);
+  print("{}: {} statement{}, {}\n", plan.name, plan.statements.size(), plan.statements.size() == 1 ? "" : "s",
+        options.ranks ? "no mistakes" : without_ranks_note);
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
     const Knowledge& knowledge = checked.statements[k];
-    fmt::print("  {}: {} knowledge: {}{}{}\n", plan.statements[k].name, name_of(knowledge.knowledge), knowledge.reason,
-               knowledge.is_varying ? "; found at every run: " + knowledge.varying_reason : "",
-               planes_text(*checked.plan, checked.plan->statements[k]));
+    print("  {}: {} knowledge: {}{}{}\n", plan.statements[k].name, name_of(knowledge.knowledge), knowledge.reason,
+          knowledge.is_varying ? "; found at every run: " + knowledge.varying_reason : "",
+          planes_text(*checked.plan, checked.plan->statements[k]));
   }
   if (!options.ranks) return;
   const bool are_all = static_cast<std::int64_t>(checked.ranks.size()) == *options.ranks;
-  if (are_all && *options.ranks > 1) fmt::print("checked all {} ranks\n", *options.ranks);
-  else if (are_all) fmt::print("checked rank 0 of 1\n");
+  if (are_all && *options.ranks > 1) print("checked all {} ranks\n", *options.ranks);
+  else if (are_all) print("checked rank 0 of 1\n");
   else
-    fmt::print("checked rank{} {} of {}; --rank R checks another\n", checked.ranks.size() == 1 ? "" : "s",
-               listed(checked.ranks), *options.ranks);
-  if (checked.leaves_out_told) fmt::print("{}\n", told_note);
+    print("checked rank{} {} of {}; --rank R checks another\n", checked.ranks.size() == 1 ? "" : "s",
+          listed(checked.ranks), *options.ranks);
+  if (checked.leaves_out_told) print("{}\n", told_note);
 }
 
 }  // namespace

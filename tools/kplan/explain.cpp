@@ -10,6 +10,7 @@
 #include "engine/schedule/two_steps.hpp"
 #include "tools/kplan/commands.hpp"
 #include "tools/kplan/dry_run.hpp"
+#include "tools/kplan/output.hpp"
 #include "tools/kplan/timing.hpp"
 
 namespace kplan::cli {
@@ -157,7 +158,7 @@ void print_json(const PlanModel& plan, const Explanation& e, std::int64_t size, 
     out["statements"].push_back(std::move(item));
   }
   if (timing) out["timing"] = Json::parse(to_json(*timing));
-  fmt::print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
+  print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 /// Why no rank sends, for those who took another rank to decide.
@@ -174,24 +175,24 @@ std::string sent_text(const Count& c) {
 }
 
 void print_text(const PlanModel& plan, const Explanation& e, std::int64_t size, const std::optional<Timing>& timing) {
-  fmt::print("{} on {} rank{}\n", plan.name, size, size == 1 ? "" : "s");
+  print("{} on {} rank{}\n", plan.name, size, size == 1 ? "" : "s");
   for (std::size_t k = 0; k < plan.statements.size(); ++k) {
     const Knowledge& knowledge = e.statements[k];
-    fmt::print("\n{}: {}\n", plan.statements[k].name, on_one_line(plan.statements[k].text.text));
-    fmt::print("  knowledge  {}: {}\n", name_of(knowledge.knowledge), knowledge.reason);
-    fmt::print("  pattern    found {}\n", discovery_text(e, k));
-    fmt::print("  form       {}{}\n", e.form(k), e.statements[k].is_varying ? ": " + e.way(k) : "");
-    if (e.form(k) == "nothing") fmt::print("             {}\n", why_nothing(plan.statements[k]));
+    print("\n{}: {}\n", plan.statements[k].name, on_one_line(plan.statements[k].text.text));
+    print("  knowledge  {}: {}\n", name_of(knowledge.knowledge), knowledge.reason);
+    print("  pattern    found {}\n", discovery_text(e, k));
+    print("  form       {}{}\n", e.form(k), e.statements[k].is_varying ? ": " + e.way(k) : "");
+    if (e.form(k) == "nothing") print("             {}\n", why_nothing(plan.statements[k]));
     for (const std::string& place : e.idle_places(k))
-      fmt::print("             nothing goes to `{}`: {}\n", place, why_nothing(plan.statements[k]));
-    if (e.are_all) fmt::print("  sends      {}, all ranks together\n", sent_text(e.traffic[k].total));
+      print("             nothing goes to `{}`: {}\n", place, why_nothing(plan.statements[k]));
+    if (e.are_all) print("  sends      {}, all ranks together\n", sent_text(e.traffic[k].total));
     else
       for (std::size_t r = 0; r < e.ranks.size(); ++r)
-        fmt::print("  {}  rank {}: {}\n", r == 0 ? "sends    " : "         ", e.ranks[r],
-                   sent_text(e.traffic[k].by_rank[r]));
+        print("  {}  rank {}: {}\n", r == 0 ? "sends    " : "         ", e.ranks[r],
+              sent_text(e.traffic[k].by_rank[r]));
   }
-  if (!e.are_all) fmt::print("\nof {} ranks these were looked at: {}\n", size, listed(e.ranks));
-  if (timing) fmt::print("{}", to_text(*timing));
+  if (!e.are_all) print("\nof {} ranks these were looked at: {}\n", size, listed(e.ranks));
+  if (timing) print("{}", to_text(*timing));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "tools/kplan/agreed_failure.hpp"
 #include "tools/kplan/commands.hpp"
+#include "tools/kplan/output.hpp"
 
 namespace kplan::cli {
 namespace {
@@ -13,7 +14,9 @@ namespace {
 int dispatch(const Options& options) {
   static const std::map<std::string, int (*)(const Options&)> commands{
       {"check", check}, {"explain", explain}, {"show", show}, {"run", run}};
-  return commands.at(options.command)(options);
+  const int exit_code = commands.at(options.command)(options);
+  if (exit_code == exit_done) flush_output();
+  return exit_code;
 }
 
 }  // namespace
@@ -22,10 +25,12 @@ int dispatch(const Options& options) {
 int main(int argc, char** argv) {
   using namespace kplan::cli;
   try {
+    hold_standard_streams();
     const ParsedOptions parsed = parse_options(argc, argv);
     if (parsed.options) return dispatch(*parsed.options);
     if (parsed.exit_code != exit_done) return report_together({parsed.exit_code, "KP-L001", parsed.errors});
-    std::fputs(parsed.output.c_str(), stdout);
+    write_output(parsed.output);
+    flush_output();
     return parsed.exit_code;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "kplan: %s\n", text_of(e).c_str());

@@ -10,6 +10,7 @@
 #include "plans/diagnostic.hpp"
 #include "tools/kplan/commands.hpp"
 #include "tools/kplan/launcher.hpp"
+#include "tools/kplan/output.hpp"
 #include "tools/kplan/run_rank.hpp"
 #include "tools/kplan/stages.hpp"
 
@@ -63,9 +64,12 @@ Contents prepare(const Options& options) {
   return out;
 }
 
-void speak(const Outcome& outcome) {
-  std::fputs(outcome.output.c_str(), stdout);
-  std::fflush(stdout);
+/// Throws where the output cannot be written, unless the run has failed: the others wait to be told of that.
+void speak(const Outcome& outcome) try {
+  write_output(outcome.output);
+  flush_output();
+} catch (const Error&) {
+  if (!outcome.failure.is_failure()) throw;
 }
 
 int run_threads(const Options& options) {

@@ -3,6 +3,7 @@
 
 #include "tools/kplan/commands.hpp"
 #include "tools/kplan/dry_run.hpp"
+#include "tools/kplan/output.hpp"
 #include "tools/kplan/stages.hpp"
 
 namespace kplan::cli {
@@ -40,7 +41,7 @@ int show(const Options& options) {
   const Contents contents(Plan::parse_file(options.plan_file), options);
   std::string text = stage_text(contents, options);
   while (text.ends_with("\n\n")) text.pop_back();
-  fmt::print("{}", text);
+  print("{}", text);
   return exit_done;
 }
 

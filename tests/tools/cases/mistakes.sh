@@ -39,6 +39,29 @@ case_help_and_version_are_no_mistakes() {
   expect 0 --version && says "kplan "
 }
 
+case_output_that_cannot_be_written() {
+  # unwritten ARGUMENTS...: into a full device, and with stdout closed
+  unwritten() {
+    count=$((count + 2))
+    timeout 60 "$kplan" "$@" >/dev/full 2>stderr
+    [ $? -eq 1 ] || fail "kplan $* >/dev/full: expected exit code 1"
+    complains 'kplan: the output cannot be written: No space left on device [KP-L016]'
+    timeout 60 "$kplan" "$@" >&- 2>stderr
+    [ $? -eq 1 ] || fail "kplan $* >&-: expected exit code 1"
+    complains 'kplan: the output cannot be written: Bad file descriptor [KP-L016]'
+  }
+  local reduce=$examples/reduce.json
+  : >stdout
+  unwritten --help
+  unwritten --version
+  unwritten check "$reduce"
+  unwritten check "$reduce" --json
+  unwritten explain "$reduce" --ranks 2
+  unwritten show "$reduce" --stage plan
+  unwritten show "$examples/halo-3d.json" --stage graph --ranks 27
+  unwritten run "$reduce"
+}
+
 case_plans_that_are_wrong() {
   refuse KP-J001 check missing.json
   echo '{"kplan": 1, "name": "x"' >broken.json
