@@ -230,6 +230,14 @@ bool apply_typed(Operation op, T a, T b, ScalarValue& out) {
   }
 }
 
+bool is_finite(const ScalarValue& v) {
+  double parts[2];
+  convert(v, Scalar::c128).store(parts);
+  return std::isfinite(parts[0]) && std::isfinite(parts[1]);
+}
+
+bool is_negative(const ScalarValue& v) { return is_signed_integer(v.type) && v.as_integer() < 0; }
+
 template <class T>
 std::string shortest(T x) {
   char buffer[64];
@@ -383,13 +391,24 @@ bool converts_losslessly(Scalar from, Scalar to) {
   return from == Scalar::c64 && to == Scalar::c128;
 }
 
+bool keeps_value(const ScalarValue& value, Scalar type) {
+  const auto is_exact = [](Scalar s) { return s == Scalar::boolean || is_integer(s); };
+  if (is_complex(value.type) && !is_complex(type)) return false;
+  const ScalarValue there = convert(value, type), back = convert(there, value.type);
+  if (!is_exact(value.type) && !is_exact(type)) return is_finite(there) || !is_finite(value);
+  if (is_exact(value.type) && is_exact(type)) return back == value && is_negative(there) == is_negative(value);
+  // The largest integer of a type, which all larger reals become, may be rounded to a real that is one more.
+  const Scalar exact = is_exact(type) ? type : value.type;
+  const double limit = std::ldexp(1.0, static_cast<int>(8 * size_of(exact)) - (is_signed_integer(exact) ? 1 : 0));
+  if (is_exact(type)) return value.as_real() < limit && back.as_real() == value.as_real();
+  return there.as_real() < limit && back == value;
+}
+
 bool fits_type(const ScalarValue& literal, Scalar type) {
   const ScalarValue there = convert(literal, type);
   if (is_complex(literal.type) || is_real(literal.type)) {
     if (!is_complex(type) && !(is_real(type) && is_real(literal.type))) return false;
-    double parts[2];
-    convert(there, Scalar::c128).store(parts);
-    return std::isfinite(parts[0]) && std::isfinite(parts[1]);
+    return is_finite(there);
   }
   const std::int64_t value = literal.as_integer();
   return convert(there, Scalar::i64).as_integer() == value && (value >= 0 || !is_unsigned_integer(type));

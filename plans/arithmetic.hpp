@@ -113,4 +113,8 @@ bool converts_losslessly(Scalar from, Scalar to);
 /// type comes to it, if that is finite. Booleans are 0 and 1.
 bool fits_type(const ScalarValue& literal, Scalar type);
 
+/// Whether a value of any type is still itself as one of `type`: of integers and booleans exactly; reals may be rounded
+/// to other reals, as long as they stay finite.
+bool keeps_value(const ScalarValue& value, Scalar type);
+
 }  // namespace kplan

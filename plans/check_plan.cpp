@@ -309,7 +309,7 @@ ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, con
     const ExprPtr e = check_expression(*parse_expression(text.text), scope);
     if (e->record || (is_complex(e->type) && !is_complex(to)))
       throw SyntaxFault{"KP-P014", fmt::format("`{}` cannot become {}", text.text, name_of(to)), e->span};
-    return converted(e, to);
+    return e;
   } catch (const SyntaxFault& f) {
     throw error_in(plan.source.document, text, f.span, f.code, f.message);
   }

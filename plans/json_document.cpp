@@ -79,6 +79,7 @@ class TreeBuilder {
     const bool fits = v <= static_cast<std::uint64_t>(INT64_MAX);
     JsonValue* out = add(fits ? JsonKind::integer : JsonKind::real, before_number());
     out->integer = fits ? static_cast<std::int64_t>(v) : 0;
+    out->large_integer = fits ? 0 : v;
     out->real = static_cast<double>(v);
     return true;
   }

@@ -27,8 +27,9 @@ class JsonValue {
  public:
   JsonKind kind = JsonKind::null;
   bool boolean = false;
-  std::int64_t integer = 0;  ///< integers that fit; larger ones are real
-  double real = 0;           ///< integers too
+  std::int64_t integer = 0;         ///< integers that fit; larger ones are real
+  double real = 0;                  ///< integers too
+  std::uint64_t large_integer = 0;  ///< the integer that only a u64 holds, or 0
   std::string string;
   std::vector<JsonValue> items;   ///< array, object: in the document's order
   std::vector<std::string> keys;  ///< object: of the items

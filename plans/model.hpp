@@ -143,7 +143,8 @@ PlanError assigned_twice(const PlanModel& plan, const Statement& s, std::int64_t
                          const Assigning& first, const Assigning& second);
 
 /// A one-statement expression context for tools: parses and types an expression over rank, size, the plan's
-/// parameters and the given variables (all i64), converting to `to` as a cast would. Throws PlanError.
+/// parameters and the given variables (all i64), whose value a cast could make one of `to`. The expression keeps its
+/// own type. Throws PlanError.
 ExprPtr check_free_expression(const PlanModel& plan, const SourceText& text, const std::vector<std::string>& variables,
                               Scalar to);
 

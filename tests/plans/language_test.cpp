@@ -106,7 +106,7 @@ TEST_CASE("the language page's plans, statements, errors and values are what it 
       REQUIRE(block.kind == "kplan-value");
       const Plan plan = Plan::parse(whole_text(declarations));
       const ExprPtr e = check_free_expression(plan.model(), {text, {}}, {}, Scalar::f64);
-      CHECK(to_text(evaluate(*e, {})) == expected);
+      CHECK(to_text(convert(evaluate(*e, {}), Scalar::f64)) == expected);
     }
   }
   CHECK(counts["json"] == 2);

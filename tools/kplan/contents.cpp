@@ -25,9 +25,11 @@ bool reads_as(std::string_view text, T& out) {
 
 std::optional<Value> value_from_text(std::string_view text) {
   std::int64_t integer = 0;
+  std::uint64_t large_integer = 0;
   double real = 0, imaginary = 0;
   if (text == "true" || text == "false") return Value(text == "true");
   if (reads_as(text, integer)) return Value(integer);
+  if (reads_as(text, large_integer)) return Value(large_integer);
   if (reads_as(text, real)) return Value(real);
   const std::size_t comma = text.find(',');
   if (comma != std::string_view::npos && reads_as(text.substr(0, comma), real) &&
@@ -38,6 +40,7 @@ std::optional<Value> value_from_text(std::string_view text) {
 
 Value value_of(const ScalarValue& v) {
   if (v.type == Scalar::boolean) return Value(v.as_boolean());
+  if (v.type == Scalar::u64) return Value(v.bits[0]);
   if (is_integer(v.type)) return Value(v.as_integer());
   if (is_real(v.type)) return Value(v.as_real());
   std::complex<double> c;
@@ -135,6 +138,17 @@ ScalarValue Contents::evaluated(const Expr& e, const SourceText& text, const Ran
   }
 }
 
+ScalarValue Contents::parameter_value(const Parameter& parameter, const ParameterFill& fill,
+                                      const RankState& state) const {
+  const std::string what = fmt::format("the value of `{}`", parameter.name);
+  const ScalarValue out = evaluated(*fill.expression, fill.text, state, nullptr, what);
+  if (!keeps_value(out, parameter.type))
+    throw kplan::error_in(data_->file(), fill.text, fill.expression->span, "KP-D011",
+                          fmt::format("{} on rank {} is {}, which is no value of {}; {}(...) casts", what, state.rank,
+                                      to_literal(out), name_of(parameter.type), name_of(parameter.type)));
+  return convert(out, parameter.type);
+}
+
 Contents::Parameters Contents::parameters(std::int64_t rank, std::int64_t size) const {
   const PlanModel& plan = plan_.model();
   Parameters out;
@@ -155,8 +169,7 @@ Contents::Parameters Contents::parameters(std::int64_t rank, std::int64_t size) 
             fmt::format("`{}` has no value yet; a parameter's value may depend on those declared before it",
                         plan.parameters[static_cast<std::size_t>(e.id)].name));
       });
-      out.emplace_back(
-          evaluated(*fill->expression, fill->text, so_far, nullptr, fmt::format("the value of `{}`", parameter.name)));
+      out.emplace_back(parameter_value(parameter, *fill, so_far));
     } else out.push_back(parameter.default_value);
     so_far.parameters.push_back(out.back().value_or(ScalarValue{parameter.type, {}}));
   }
@@ -234,8 +247,9 @@ void Contents::fill_by_expressions(const BufferFill& fill, const Buffer& buffer,
     for (std::size_t d = 0; d < at.size(); ++d) indices[d] = ScalarValue::integer(at[d]);
     std::byte* element = memory.data() + static_cast<std::size_t>(offset) * buffer.type.size_bytes;
     for (std::size_t f = 0; f < fields.size(); ++f)
-      evaluated(*fill.expressions[f], fill.texts[f], state, indices.data(),
-                fmt::format("the fill of `{}`", buffer.name))
+      convert(evaluated(*fill.expressions[f], fill.texts[f], state, indices.data(),
+                        fmt::format("the fill of `{}`", buffer.name)),
+              fields[f].type)
           .store(element + fields[f].offset_bytes);
     return true;
   });

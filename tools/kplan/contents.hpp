@@ -34,6 +34,8 @@ class Contents {
   using Parameters = std::vector<std::optional<ScalarValue>>;
   void read_setting(const std::string& setting);
   Parameters parameters(std::int64_t rank, std::int64_t size) const;
+  /// The expression's value; an error where the parameter's type does not have it.
+  ScalarValue parameter_value(const Parameter& parameter, const ParameterFill& fill, const RankState& state) const;
   RankState state(std::int64_t rank, std::int64_t size, const Parameters& parameters) const;
   BufferMemory filled(std::size_t b, const RankState& state) const;
   void fill_by_expressions(const BufferFill& fill, const Buffer& buffer, const RankState& state, const Layout& layout,

@@ -7,39 +7,42 @@
 #include <charconv>
 
 #include "plans/diagnostic.hpp"
+#include "plans/operand_types.hpp"
 
 namespace kplan::cli {
 namespace {
 
-/// Numbers and booleans stand for themselves where an expression is expected.
-SourceText expression_text(const JsonPlace& place) {
-  switch (place.value->kind) {
-    case JsonKind::boolean: return {place.value->boolean ? "true" : "false", place.origin(), 0};
-    case JsonKind::integer: return {to_expression(place.value->integer), place.origin(), 0};
-    case JsonKind::real: return {to_text(ScalarValue::real(place.value->real)), place.origin(), 0};
-    default: return place.text();
-  }
+bool is_literal(const JsonPlace& place) {
+  const JsonKind kind = place.value->kind;
+  return kind == JsonKind::boolean || kind == JsonKind::integer || kind == JsonKind::real;
 }
 
-/// A listed value. Complex numbers are written [re, im].
-ScalarValue listed_scalar(const JsonPlace& place, Scalar type) {
-  const JsonValue& v = *place.value;
-  const auto refuse = [&]() -> ScalarValue {
-    place.fail("KP-D004", fmt::format("a value of {} is expected here", name_of(type)));
+/// A number or a boolean as it is written. Integers that only a u64 holds are reals to other types.
+ScalarValue written_scalar(const JsonValue& v, Scalar type) {
+  if (v.kind == JsonKind::boolean) return ScalarValue::boolean(v.boolean);
+  if (v.kind == JsonKind::integer) return ScalarValue::integer(v.integer);
+  if (type == Scalar::u64 && v.large_integer != 0) return {Scalar::u64, {v.large_integer, 0}};
+  return ScalarValue::real(v.real);
+}
+
+/// A value that stands for itself. Complex numbers are written [re, im].
+ScalarValue literal_scalar(const JsonPlace& place, Scalar type) {
+  const auto refuse = [&](const std::string& given) {
+    place.fail("KP-D004", fmt::format("a value of {} is expected here{}", name_of(type), given));
   };
-  if (is_complex(type) && v.kind == JsonKind::array) {
-    if (v.items.size() != 2) return refuse();
-    const double parts[2] = {listed_scalar(place.item(0), Scalar::f64).as_real(),
-                             listed_scalar(place.item(1), Scalar::f64).as_real()};
+  if (is_complex(type) && place.value->kind == JsonKind::array) {
+    if (place.value->items.size() != 2) refuse("");
+    const Scalar part = part_of(type);
+    const double parts[2] = {literal_scalar(place.item(0), part).as_real(),
+                             literal_scalar(place.item(1), part).as_real()};
     return convert(ScalarValue::load(Scalar::c128, parts), type);
   }
-  if (type == Scalar::boolean) return v.kind == JsonKind::boolean ? ScalarValue::boolean(v.boolean) : refuse();
-  if (v.kind == JsonKind::real) return is_integer(type) ? refuse() : convert(ScalarValue::real(v.real), type);
-  if (v.kind != JsonKind::integer) return refuse();
-  const ScalarValue out = convert(ScalarValue::integer(v.integer), type);
-  if (is_integer(type) && (out.as_integer() != v.integer || (is_unsigned_integer(type) && v.integer < 0)))
-    return refuse();
-  return out;
+  if (!is_literal(place)) refuse("");
+  const ScalarValue written = written_scalar(*place.value, type);
+  const bool fits = written.type == type || fits_type(written, type);
+  if (!fits || (written.type == Scalar::boolean) != (type == Scalar::boolean))
+    refuse(fmt::format(", not {}", to_literal(written)));
+  return convert(written, type);
 }
 
 std::vector<ScalarValue> listed_elements(const JsonPlace& list, const ElementType& type) {
@@ -48,13 +51,13 @@ std::vector<ScalarValue> listed_elements(const JsonPlace& list, const ElementTyp
   for (std::size_t k = 0; k < list.value->items.size(); ++k) {
     const JsonPlace item = list.item(k);
     if (!type.is_record()) {
-      out.push_back(listed_scalar(item, type.scalar));
+      out.push_back(literal_scalar(item, type.scalar));
       continue;
     }
     std::vector<std::string> names;
     for (const Field& f : type.fields) names.push_back(f.name);
     item.expect_keys(names);
-    for (const Field& f : type.fields) out.push_back(listed_scalar(item.required(f.name), f.type));
+    for (const Field& f : type.fields) out.push_back(literal_scalar(item.required(f.name), f.type));
   }
   return out;
 }
@@ -103,7 +106,11 @@ DataDocument::DataDocument(const PlanModel& plan, const std::string& file) : fil
 
 ExprPtr DataDocument::read_expression(const JsonPlace& place, const std::vector<std::string>& variables, Scalar type,
                                       SourceText& text) const {
-  text = expression_text(place);
+  if (is_literal(place)) {
+    text = {"", place.origin(), 0};
+    return constant_node(literal_scalar(place, type), {}, false);
+  }
+  text = place.text();
   return check_free_expression(named_plan_, text, variables, type);
 }
 

@@ -6,6 +6,9 @@
 //    "P":      {"fill": {"mass": "i0", "id": "rank"}}, records: one for each field
 //    "idx":    {"values": {"0": [3, 1], "1": [2, 2]}}, elements in row-major order, by rank; or one list for all ranks
 //    "stride": {"value": "rank + 1"}}                  parameters
+//
+// Numbers that stand for themselves are values of their type, or errors. Fills are cast to it; a parameter keeps what
+// its expression says, or that is an error.
 
 #include <map>
 #include <memory>

@@ -108,6 +108,61 @@ case_data_that_is_wrong() {
   expect 2 run "$reduce" --data d.json && complains "d.json:1:"
 }
 
+# All scalar types that data documents can miss, as parameters and as buffers.
+types_plan() {
+  cat >types.json <<'END'
+{"kplan": 1, "name": "types", "types": {"pair": {"fields": [{"name": "a", "type": "f32"}, {"name": "b", "type": "i8"}]}},
+ "parameters": {"i": {"type": "i64", "default": 0}, "narrow": {"type": "i8", "default": 0}, "on": {"type": "bool", "default": false},
+                "u": {"type": "u64", "default": 0}, "x": {"type": "f32", "default": 0}, "d": {"type": "f64", "default": 0}},
+ "buffers": {"vi": {"type": "i64", "shape": [1]}, "vu": {"type": "u64", "shape": [1]}, "vb": {"type": "u8", "shape": [1]},
+             "vx": {"type": "f32", "shape": [1]}, "vc": {"type": "c64", "shape": [1]}, "vd": {"type": "f64", "shape": [1]}, "vp": {"type": "pair", "shape": [1]}},
+ "statements": [{"communicate": "vu[0]@r <<= u@r, vi[0]@r <<= i@r, vb[0]@r <<= u8(on)@r where r in world"}]}
+END
+}
+
+case_literals_that_their_type_does_not_have() {
+  types_plan
+  # literal ENTRY TYPE: a number that is refused at its place
+  literal() {
+    echo "{$1}" >d.json
+    refuse KP-D004 run types.json --ranks 1 --data d.json && complains "a value of $2 is expected here, not" && complains "d.json:1:"
+  }
+  literal '"i": {"value": 2.9}' i64
+  literal '"narrow": {"value": 258}' i8
+  literal '"on": {"value": 7}' bool
+  literal '"i": {"value": true}' i64
+  literal '"u": {"value": -1}' u64
+  literal '"i": {"value": 18446744073709551615}' i64
+  literal '"u": {"value": 18446744073709551616}' u64
+  literal '"x": {"value": 1e39}' f32
+  literal '"vx": {"values": [1e39]}' f32
+  literal '"vx": {"values": [16777217]}' f32
+  literal '"vc": {"values": [[0, 1e39]]}' f32
+  literal '"vi": {"fill": 2.5}' i64
+  literal '"vp": {"fill": {"a": 1, "b": 300}}' i8
+}
+
+case_values_that_a_parameter_cannot_hold() {
+  types_plan
+  # lost ENTRY VALUE TYPE
+  lost() {
+    echo "{$1}" >d.json
+    refuse KP-D011 run types.json --ranks 3 --data d.json && complains "on rank 0 is $2, which is no value of $3" && complains "^"
+  }
+  lost '"i": {"value": "sqrt(0 - 1)"}' nan i64
+  lost '"i": {"value": "size / 2.0"}' 1.5 i64
+  lost '"i": {"value": "1e300"}' 1e+300 i64
+  lost '"i": {"value": "9223372036854775808.0"}' 9223372036854775808.0 i64
+  lost '"i": {"value": "~u64(0)"}' 18446744073709551615 i64
+  lost '"narrow": {"value": "size + 255"}' 258 i8
+  lost '"on": {"value": "size"}' 3 bool
+  lost '"u": {"value": "rank - 1"}' -1 u64
+  lost '"x": {"value": "1e39 * 1.0"}' 1e+39 f32
+  lost '"d": {"value": "i64(9007199254740993)"}' 9007199254740993 f64
+  echo '{"i": {"value": "size * 2.0"}, "narrow": {"value": "i8(258)"}, "on": {"value": "size - 1"}, "x": {"value": "0.1 * size"}}' >d.json
+  expect 0 run types.json --ranks 2 --data d.json --print vi --print vb && says "vi rank 1: 4"
+}
+
 case_uniform_values_that_differ_between_ranks() {
   echo '{"root": {"value": "rank"}}' >d.json
   refuse KP-A002 run "$examples/reduce.json" --data d.json --ranks 3 && complains "root"

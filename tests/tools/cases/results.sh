@@ -62,6 +62,34 @@ END
   expect 2 run p.json --ranks 3 && complains "no values of \`v\` are given for rank 2"
 }
 
+case_large_unsigned_integers_are_given_as_they_are() {
+  cat >u.json <<'END'
+{"kplan": 1, "name": "u", "parameters": {"p": {"type": "u64"}},
+ "buffers": {"v": {"type": "u64", "shape": [2]}, "d": {"type": "f64", "shape": [1]}, "w": {"type": "u64", "shape": []}},
+ "statements": [{"communicate": "w@r <<= p@r where r in world"}]}
+END
+  local most=18446744073709551615
+  # Other types take them as reals.
+  echo "{\"v\": {\"values\": [$most, 9223372036854775808]}, \"d\": {\"values\": [$most]}}" >u.data.json
+  expect 0 run u.json --ranks 2 --set p=$most --print v --print w --print d &&
+    says "v rank 1: $most 9223372036854775808" && says "w rank 1: $most" && says "d rank 1: 18446744073709551616"
+  for value in $most '"~u64(0)"'; do
+    echo "{\"p\": {\"value\": $value}}" >p.data.json
+    expect 0 run u.json --ranks 1 --data p.data.json --print w && says "w rank 0: $most"
+  done
+  echo "{\"p\": {\"value\": 0}, \"v\": {\"fill\": $most}}" >v.data.json
+  expect 0 run u.json --ranks 1 --data v.data.json --print v && says "v rank 0: $most $most"
+}
+
+case_fills_are_cast_to_the_type_of_their_elements() {
+  cat >f.json <<'END'
+{"kplan": 1, "name": "f", "buffers": {"i": {"type": "i64", "shape": [3]}, "b": {"type": "u8", "shape": [2]}},
+ "statements": [{"communicate": "i[0]@0 <<= i[0]@0"}]}
+END
+  echo '{"i": {"fill": "i0 * 1.5"}, "b": {"fill": "300 + i0"}}' >f.data.json
+  expect 0 run f.json --ranks 1 --print i --print b && says "i rank 0: 0 1 3" && says "b rank 0: 44 45"
+}
+
 case_explain_counts_messages_and_payload() {
   # 3 ranks: each of the even ranks 0 and 2 gets one f64 from the two others.
   expect 0 explain "$examples/even-exchange.json" --ranks 3 --json
