@@ -2,17 +2,33 @@
 // variable is as good as none. What says where code lies is not believed in programs that run with another's rights.
 #include "jit/settings.hpp"
 
+#include <elf.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "kplan/error.hpp"
 
 namespace kplan::jit {
+
+namespace {
+
+/// Why the file cannot be a library, or empty. It is not opened as one: a plugin is not loaded before it is needed.
+std::string why_no_library(const char* path) {
+  if (access(path, R_OK) != 0) return std::string("cannot be read (") + std::strerror(errno) + ")";
+  std::error_code ignored;
+  std::string beginning(SELFMAG, '\0');
+  if (std::filesystem::is_regular_file(path, ignored)) std::ifstream(path).read(beginning.data(), SELFMAG);
+  return beginning == ELFMAG ? "" : "is no shared library";
+}
+
+}  // namespace
 
 const Settings& settings() {
   static const Settings the = [] {
@@ -50,11 +66,10 @@ std::vector<std::string_view> checked_variables() {
   (void)settings();
   (void)keeps_code();
   (void)cache_limit_bytes();
-  if (const char* plugin = std::getenv("KPLAN_PLUGIN");
-      plugin != nullptr && *plugin != '\0' && access(plugin, R_OK) != 0)
-    throw PlanError("KP-E012", "the environment variable KPLAN_PLUGIN is `" + std::string(plugin) +
-                                   "`, which cannot be read (" + std::strerror(errno) +
-                                   "); set it to the path of libkplan_llvm.so, or unset it");
+  if (const char* plugin = std::getenv("KPLAN_PLUGIN"); plugin != nullptr && *plugin != '\0')
+    if (const std::string reason = why_no_library(plugin); !reason.empty())
+      throw PlanError("KP-E012", "the environment variable KPLAN_PLUGIN is `" + std::string(plugin) + "`, which " +
+                                     reason + "; set it to the path of libkplan_llvm.so, or unset it");
   return {"KPLAN_JIT", "KPLAN_CACHE", "KPLAN_CACHE_DIR", "KPLAN_CACHE_LIMIT", "KPLAN_PLUGIN"};
 }
 

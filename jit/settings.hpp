@@ -21,7 +21,7 @@ bool keeps_code();
 std::uint64_t cache_limit_bytes();
 
 /// Reads all variables that this folder goes by, and returns their names. Throws PlanError for the first that cannot be
-/// what it is, KP-E012 where KPLAN_PLUGIN names no file that can be read.
+/// what it is, KP-E012 where KPLAN_PLUGIN names no library that can be read.
 std::vector<std::string_view> checked_variables();
 
 }  // namespace kplan::jit

@@ -219,7 +219,10 @@ SetValues::SetValues(const Set& range, std::int64_t first, std::int64_t last, st
     const Wide stride = step > 0 ? static_cast<Wide>(step) : -static_cast<Wide>(step);
     count_ = static_cast<std::int64_t>(std::min<Wide>(distance / stride + 1, INT64_MAX));
   }
-  if (count_ > largest_set) fault("KP-P054", fmt::format("the range has more than 2^40 values, {}", count_), span);
+  if (count_ > largest_set) {
+    const bool is_counted = count_ < INT64_MAX;
+    fault("KP-P054", "the range has more than 2^40 values" + (is_counted ? fmt::format(", {}", count_) : ""), span);
+  }
   // What differences of its values are multiplied with stays within 64 bits then.
   if (const Wide reach = static_cast<Wide>(last) - first;
       count_ > 1 && (reach > largest_reach || reach < -largest_reach))
@@ -310,7 +313,6 @@ std::vector<Layout> layouts_of(const PlanModel& plan, std::int64_t rank, std::in
                                             rank, f.message));
       }
     };
-    layout.element_count = 1;
     for (std::size_t d = 0; d < b.shape.size(); ++d) {
       const std::int64_t extent = evaluate_at(b.shape[d], b.shape_texts[d]);
       if (extent < 0)
@@ -318,11 +320,13 @@ std::vector<Layout> layouts_of(const PlanModel& plan, std::int64_t rank, std::in
                         fmt::format("plan {}: buffer `{}` has the extent {} = {} on rank {}; an extent is not negative",
                                     plan.name, b.name, b.shape_texts[d].text, extent, rank));
       layout.shape.push_back(extent);
+    }
+    layout.element_count = std::ranges::count(layout.shape, 0) > 0 ? 0 : 1;
+    for (const std::int64_t extent : layout.shape)
       if (__builtin_mul_overflow(layout.element_count, extent, &layout.element_count) ||
           layout.element_count > largest_element_count)
         throw PlanError("KP-B002", fmt::format("plan {}: buffer `{}` would have more than 2^46 elements on rank {}",
                                                plan.name, b.name, rank));
-    }
     layout.strides.assign(b.shape.size(), 1);
     for (std::size_t d = b.shape.size(); d-- > 1;)
       layout.strides[d - 1] = layout.element_count == 0 ? 1 : layout.strides[d] * layout.shape[d];

@@ -22,7 +22,9 @@ TEST_CASE("an engine refuses what it cannot read in any variable of kplan") {
       {"KPLAN_OFI_ONE_SIDED", "maybe", "[KP-E006]"}, {"KPLAN_FETCH_BYTES", "x", "[KP-E007]"},
       {"KPLAN_COLLECTIVES", "mpi", "[KP-E008]"},     {"KPLAN_CACHE", "no", "[KP-E011]"},
       {"KPLAN_CACHE_LIMIT", "abc", "[KP-E011]"},     {"KPLAN_CACHE_LIMIT", "-5", "[KP-E011]"},
-      {"KPLAN_CACHE_LIMIT", "0", "[KP-E011]"},       {"KPLAN_PLUGIN", "/nowhere/plugin.so", "[KP-E012]"}};
+      {"KPLAN_CACHE_LIMIT", "0", "[KP-E011]"},       {"KPLAN_PLUGIN", "/nowhere/plugin.so", "[KP-E012]"},
+      {"KPLAN_PLUGIN", "/dev/null", "[KP-E012]"},    {"KPLAN_PLUGIN", "/", "[KP-E012]"},
+      {"KPLAN_PLUGIN", __FILE__, "[KP-E012]"}};
   for (const auto& [name, value, code] : wrong) {
     CAPTURE(name, value);
     CHECK_THAT(said_with(name, value),

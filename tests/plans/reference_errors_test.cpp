@@ -72,6 +72,17 @@ TEST_CASE("memory of another size than the layout's is refused", "[plans][refere
   CHECK(ranks.error().find("[KP-I002]") != std::string::npos);
 }
 
+TEST_CASE("a buffer with an extent of 0 has no elements, however large the others are", "[plans][reference]") {
+  for (const std::string shape :
+       {"[9223372036854775807, 0]", "[0, 9223372036854775807]", "[4294967296, 4294967296, 0]"}) {
+    CAPTURE(shape);
+    const Plan plan = plan_of(R"("buffers": {"x": {"type": "i64", "shape": )" + shape + "}}", "x@0 <<= x@0");
+    const Layout layout = layouts_of(plan.model(), 0, 1, {}).at(0);
+    CHECK(layout.element_count == 0);
+    CHECK(layout.extent == 0);
+  }
+}
+
 TEST_CASE("contents that are not given are asked for, in values and in sets", "[plans][reference]") {
   const Plan plan = plan_of(
       R"("buffers": {"x": {"type": "i64", "shape": [4]}, "g": {"type": "i64", "shape": [4], "time": "varying"}})",

@@ -38,9 +38,7 @@ int exit_code_of(const std::exception& e) {
 }
 
 std::string text_of(const std::exception& e) {
-  return dynamic_cast<const std::bad_alloc*>(&e)
-             ? "there is not enough memory for the buffers of this plan, with these values and so many ranks [KP-L009]"
-             : e.what();
+  return dynamic_cast<const std::bad_alloc*>(&e) ? "there is not enough memory [KP-L009]" : e.what();
 }
 
 Failure failure_of(const std::exception_ptr& thrown) {

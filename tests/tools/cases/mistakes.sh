@@ -163,6 +163,21 @@ case_values_that_a_parameter_cannot_hold() {
   expect 0 run types.json --ranks 2 --data d.json --print vi --print vb && says "vi rank 1: 4"
 }
 
+case_memory_that_is_not_there() {
+  echo '{"kplan": 1, "name": "g", "buffers": {"a": {"type": "f64", "shape": []}, "b": {"type": "f64", "shape": []}}, "groups": {"team": {"color": "rank / 4"}}, "statements": [{"in": "team", "communicate": "a@0 <<= b@1"}]}' >g.json
+  (ulimit -v 600000; "$kplan" --version) >stdout 2>&1 || return 0  # as with sanitizers
+  count=$((count + 1))
+  (ulimit -v 600000; expect 1 check g.json --ranks 10000000 --rank 0; exit $failures) || failures=$((failures + 1))
+  complains 'kplan: there is not enough memory [KP-L009]'
+}
+
+case_plugins_that_are_no_library() {
+  local file
+  for file in /dev/null / "$examples/reduce.json"; do
+    KPLAN_PLUGIN=$file refuse KP-E012 run "$examples/reduce.json" && complains "is \`$file\`, which is no shared library"
+  done
+}
+
 case_uniform_values_that_differ_between_ranks() {
   echo '{"root": {"value": "rank"}}' >d.json
   refuse KP-A002 run "$examples/reduce.json" --data d.json --ranks 3 && complains "root"
