@@ -62,6 +62,11 @@ const std::vector<std::vector<Place>>& DryRun::places(const BoundPlan& bound) {
     throw Unsupported("KP-L009", fmt::format("plan {} has groups by private values: their members are looked for on at "
                                              "most {} ranks without a run, not on {}",
                                              plan.name, most_told_ranks, size_));
+  if (size_ > most_placed_ranks)
+    throw Unsupported("KP-L009",
+                      fmt::format("plan {} has groups: who is in them is found by going through all ranks, which is "
+                                  "done without a run for at most {} of them, not for {}; give fewer --ranks",
+                                  plan.name, most_placed_ranks, size_));
   for (std::int64_t r = 0; r < size_; ++r)
     places_.push_back(are_replayable ? replayed_places(bound, r) : places_of(values_of(r).values.bound));
   return places_;

@@ -15,6 +15,12 @@ case_a_check_on_100000_ranks_takes_no_longer_than_on_1000() {
   done
 }
 
+case_groups_of_more_ranks_than_can_be_gone_through_are_refused() {
+  echo '{"kplan": 1, "name": "g", "buffers": {"a": {"type": "f64", "shape": []}, "b": {"type": "f64", "shape": []}}, "groups": {"team": {"color": "rank / 4"}}, "statements": [{"in": "team", "communicate": "a@0 <<= b@1"}]}' >g.json
+  expect 0 check g.json --ranks 1000000 --rank 999999 && says "checked rank 999999 of 1000000"
+  refuse KP-L009 check g.json --ranks 16777217 --rank 0 && complains "at most 16777216 of them, not for 16777217; give fewer --ranks"
+}
+
 case_a_check_says_which_ranks_it_looked_at() {
   expect 0 check "$examples/halo-3d.json" --ranks 100000 && says "checked ranks 0, 1, 2, 50000, 99998, 99999 of 100000; --rank R checks another"
   expect 0 check "$examples/halo-3d.json" --ranks 100000 --rank 777 && says "checked rank 777 of 100000; --rank R checks another"
