@@ -57,9 +57,10 @@ void list_track(const Piece& piece, const Track& track, Words& positions) {
   });
 }
 
-/// The parts of one reduction as one, in the order of `to`, from lists of its elements.
-std::optional<std::pair<MessagePart, MessagePart>> listed(std::span<const MessagePart> from,
-                                                          std::span<const MessagePart> to, std::int64_t element_bytes) {
+/// The parts of one reduction as one, or, where some assign and others do not (`fresh`), one for each of these after
+/// the other; in the order of `to`, from lists of its elements.
+std::optional<JoinedEnds> listed(std::span<const MessagePart> from, std::span<const MessagePart> to,
+                                 std::int64_t element_bytes) {
   std::int64_t sent = 0, received = 0;
   for (const MessagePart& part : from) sent += part.piece.element_count();
   for (const MessagePart& part : to) received += part.piece.element_count();
@@ -72,28 +73,32 @@ std::optional<std::pair<MessagePart, MessagePart>> listed(std::span<const Messag
   for (std::int64_t n = 0; n < sent; ++n)
     if (sources.back()[static_cast<std::size_t>(n)] != first + n * element_bytes) return std::nullopt;
 
-  std::pair<MessagePart, MessagePart> out{from[0], to[0]};
-  Track place;
-  Words order;
-  for (const MessagePart& part : to) {
-    if (part.is_assign != out.second.is_assign) return std::nullopt;
-    out.second.is_injective = part.is_injective && to.size() == 1;
-    list_track(part.piece, part.piece.tracks[0], place.bases);
-    list_track(part.piece, part.piece.tracks.back(), order);
+  JoinedEnds out;
+  while (!to.empty()) {
+    const auto other = std::ranges::find(to, !to[0].is_assign, &MessagePart::is_assign);
+    const std::span<const MessagePart> alike = to.first(static_cast<std::size_t>(other - to.begin()));
+    auto& [source, target] = out.emplace_back();
+    source = {from[0].reduction, {}, from[0].is_assign, from[0].is_injective};
+    target = {to[0].reduction, {}, to[0].is_assign, to[0].is_injective && alike.size() == 1};
+    Piece both;
+    both.tracks.resize(tracks);  // the place is the last
+    for (const MessagePart& part : alike) {
+      list_track(part.piece, part.piece.tracks[0], both.tracks.back().bases);
+      Words order;
+      list_track(part.piece, part.piece.tracks.back(), order);
+      for (const std::int64_t position : order) {
+        const std::int64_t n = (position - first) / element_bytes;
+        if (n < 0 || n >= sent || position != first + n * element_bytes) return std::nullopt;
+        for (std::size_t k = 0; k + 1 < tracks; ++k)
+          both.tracks[k].bases.push_back(sources[k][static_cast<std::size_t>(n)]);
+      }
+    }
+    both.list_length = std::ssize(both.tracks.back().bases);
+    simplify(both);
+    target.piece = {both.list_length, both.counts, {both.tracks.back()}};
+    source.piece = std::move(both);
+    to = to.subspan(alike.size());
   }
-  Piece both;
-  both.list_length = sent;
-  both.tracks.resize(tracks - 1);
-  for (const std::int64_t position : order) {
-    const std::int64_t n = (position - first) / element_bytes;
-    if (n < 0 || n >= sent || position != first + n * element_bytes) return std::nullopt;
-    for (std::size_t k = 0; k + 1 < tracks; ++k)
-      both.tracks[k].bases.push_back(sources[k][static_cast<std::size_t>(n)]);
-  }
-  both.tracks.push_back(std::move(place));
-  simplify(both);
-  out.first.piece = out.second.piece = both;
-  out.second.piece.tracks = {both.tracks.back()};
   return out;
 }
 
@@ -135,9 +140,9 @@ std::optional<JoinedEnds> join_ends(const Statement& s, std::vector<MessagePart>
     if (from[f].reduction != to[t].reduction) return std::nullopt;
     const auto element_bytes =
         static_cast<std::int64_t>(s.reductions[static_cast<std::size_t>(from[f].reduction)].value_type.size_bytes);
-    auto pair = listed({from.data() + f, last_from - f}, {to.data() + t, last_to - t}, element_bytes);
-    if (!pair) return std::nullopt;
-    add_arranged(s, std::move(*pair), out);
+    auto pairs = listed({from.data() + f, last_from - f}, {to.data() + t, last_to - t}, element_bytes);
+    if (!pairs) return std::nullopt;
+    for (auto& pair : *pairs) add_arranged(s, std::move(pair), out);
     f = last_from;
     t = last_to;
   }

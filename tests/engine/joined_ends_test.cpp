@@ -71,3 +71,33 @@ TEST_CASE("ghosts of a field that is periodic on one rank come in rows, and line
   CHECK(longest_list < n * n);
   CHECK(has_both_columns);
 }
+
+TEST_CASE("the sum that is made anew at places that are met twice goes straight to them, assigned before it is added") {
+  const std::vector<std::int32_t> list{0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 0};  // three elements of four nodes, in a ring
+  const Plan plan = Plan::parse(
+      R"json({"kplan": 1, "name": "p", "buffers": {"g": {"type": "i32", "shape": [12], "time": "fixed"}, )json"
+      R"json("u": {"type": "f64", "shape": [12]}, "U": {"type": "f64", "shape": [9]}}, "statements": [)json"
+      R"json({"communicate": "U[g[k]]@rank << sum << u[k]@rank where k in range(12)", "fresh": true}]})json");
+  const std::shared_ptr<const Plan> holder = std::make_shared<const Plan>(plan);
+  const Values values{{"g", list}};
+  const auto bound = bind_values(std::shared_ptr<const PlanModel>(holder, &holder->model()), values, 0, 1);
+  const Schedule schedule = build_schedule(bound.bound);
+  const StatementSchedule& s = schedule.statements[0];
+  const auto ends = join_ends(holder->model().statements[0], s.local_send[0].parts, s.local_receive[0].parts);
+  REQUIRE(ends);
+
+  std::vector<double> sums(9, -1.0), wanted(9);
+  for (std::size_t k = 0; k < list.size(); ++k) wanted[static_cast<std::size_t>(list[k])] += static_cast<double>(k);
+  for (const auto& [from, to] : *ends) {
+    std::vector<std::int64_t> sources;
+    walk(from.piece, from.piece.tracks[0], [&](std::int64_t at) { return sources.push_back(at), true; });
+    std::size_t next = 0;
+    walk(to.piece, to.piece.tracks[0], [&](std::int64_t at) {
+      double& sum = sums[static_cast<std::size_t>(at / 8)];
+      sum = (to.is_assign ? 0 : sum) + static_cast<double>(sources.at(next++) / 8);
+      return true;
+    });
+    CHECK(next == sources.size());
+  }
+  CHECK(sums == wanted);
+}
