@@ -186,8 +186,9 @@ class LinearForm {
       return !__builtin_mul_overflow(e->value.as_integer(), factor, &product) &&
              !__builtin_add_overflow(constant_, product, &constant_);
     if (is(Operation::add)) return add(e->operands[0], factor) && add(e->operands[1], factor);
-    if (is(Operation::sub)) return add(e->operands[0], factor) && add(e->operands[1], -factor);
-    if (is(Operation::neg)) return add(e->operands[0], -factor);
+    if (is(Operation::sub) || is(Operation::neg))
+      return !__builtin_sub_overflow(std::int64_t{0}, factor, &product) && add(e->operands.back(), product) &&
+             (is(Operation::neg) || add(e->operands[0], factor));
     for (const std::size_t k : {0, 1})
       if (is(Operation::mul) && e->operands[k]->kind == ExprKind::constant)
         return !__builtin_mul_overflow(e->operands[k]->value.as_integer(), factor, &product) &&

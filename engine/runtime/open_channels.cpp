@@ -234,9 +234,9 @@ class Ends {
     const auto goes_ahead = [&](bool is_placed) {
       return transport_.ahead_bytes(static_cast<int>(message.world_rank), message.bytes, is_placed) > 0;
     };
-    const PlacingLimits limits =
-        goes_ahead(false) && !goes_ahead(true) ? limits_.placing.beside_parts() : limits_.placing;
-    return planes_of(model_, statement_of(message)).empty() ? limits : limits.moving();
+    PlacingLimits out = goes_ahead(false) && !goes_ahead(true) ? limits_.placing.beside_parts() : limits_.placing;
+    out.is_moving = !planes_of(model_, statement_of(message)).empty();
+    return out;
   }
   bool may_be_placed(const auto& message) const {
     return transport_.places_messages(static_cast<int>(message.world_rank)) && !message.is_of_several &&

@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t long_block_bytes = 40, least_block_bytes_beside_parts = 20;
 
+/// Of messages that move: what describes them is made in each run that finds them elsewhere.
+constexpr std::int64_t most_moving_offsets = 64;
+
 bool is_long_enough(const Message& m, const PlacingLimits& limits) {
   // Transports count blocks and their bytes in ints.
   constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
@@ -34,12 +37,6 @@ PlacingLimits PlacingLimits::beside_parts() const {
   PlacingLimits out = *this;
   if (out.least_block_bytes > 0)
     out.least_block_bytes = std::max(out.least_block_bytes, least_block_bytes_beside_parts);
-  return out;
-}
-
-PlacingLimits PlacingLimits::moving() const {
-  PlacingLimits out = *this;
-  out.most_offsets = 64;
   return out;
 }
 
@@ -70,7 +67,7 @@ bool Placement::add(Piece piece, int buffer, std::int64_t element_bytes) {
   block_count_ += bytes / blocks.block_bytes;
   if (piece.list_length > 1) block_count_ += blocks_for_an_offset * piece.list_length;
   offset_count_ += piece.list_length;
-  if (offset_count_ > most_offsets_ || block_count_ > most_blocks_ ||
+  if ((is_moving_ && offset_count_ > most_moving_offsets) || block_count_ > most_blocks_ ||
       !goes_straight(piece, message_bytes_, element_bytes))
     return false;
   const Words offsets = track.listed_bases(piece.list_length);
@@ -84,7 +81,7 @@ bool Placement::add(Piece piece, int buffer, std::int64_t element_bytes) {
 Placement::Placement(const Message& m, const PlacingLimits& limits)
     : most_blocks_(limits.least_block_bytes == 0 ? std::numeric_limits<std::int64_t>::max()
                                                  : m.bytes / static_cast<std::int64_t>(limits.least_block_bytes)),
-      most_offsets_(limits.most_offsets) {}
+      is_moving_(limits.is_moving) {}
 
 std::unique_ptr<Placement> Placement::of_sent(const Statement& statement, const StatementSchedule& s, const Message& m,
                                               const PlacingLimits& limits) {

@@ -3,7 +3,6 @@
 // that walking them costs the transport little, in messages so long that packing and unpacking may cost more. Runs try
 // which is faster.
 
-#include <limits>
 #include <memory>
 #include <vector>
 
@@ -18,14 +17,12 @@ namespace kplan {
 struct PlacingLimits {
   std::size_t least_bytes = transport::place_bytes_from_environment();
   std::size_t least_block_bytes = transport::place_block_bytes_from_environment();
-  /// That listed pieces have, all together.
-  std::int64_t most_offsets = std::numeric_limits<std::int64_t>::max();
+  /// Messages lie elsewhere from run to run, where the transport must be told anew: only if that is short.
+  bool is_moving = false;
 
   /// The same for messages that go ahead part by part only if they are packed, each part being in the caches when it is
   /// packed and unpacked: only blocks of some length are placed, unless any are.
   PlacingLimits beside_parts() const;
-  /// The same for messages that lie elsewhere from run to run, where the transport must be told anew.
-  PlacingLimits moving() const;
 };
 
 /// One end of such a message.
@@ -42,7 +39,10 @@ class Placement {
   /// was tried.
   bool has_long_blocks() const;
 
-  /// Tells the channel where the message lies now. To be called when buffers were bound; may allocate.
+  /// Whether it lies elsewhere from run to run.
+  bool is_moving() const { return is_moving_; }
+
+  /// Tells the channel where the message lies now. To be called when that is another place than before; may allocate.
   void tell(transport::Channel& channel, const std::vector<BoundMemory>& memory);
 
  private:
@@ -52,7 +52,8 @@ class Placement {
 
   std::vector<int> buffers_;  ///< by blocks
   std::vector<transport::Blocks> blocks_;
-  std::int64_t message_bytes_ = 0, block_count_ = 0, offset_count_ = 0, most_blocks_, most_offsets_;
+  std::int64_t message_bytes_ = 0, block_count_ = 0, offset_count_ = 0, most_blocks_;
+  bool is_moving_;
 };
 
 }  // namespace kplan

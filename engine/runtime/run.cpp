@@ -19,6 +19,7 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
                std::shared_ptr<StartedRuns> started_runs)
     : program_(std::move(program)),
       transport_(std::move(transport)),
+      has_transport_ended_(&transport_->has_ended()),
       timeout_(timeout),
       started_runs_(std::move(started_runs)),
       uniform_check_(
@@ -54,6 +55,13 @@ Runner::Runner(Program program, std::shared_ptr<transport::Transport> transport,
                std::ranges::any_of(varying_, [](const auto& varying) { return varying != nullptr; });
   short_ = find_short();
   carries_values_ = program_.uniform_history != nullptr;
+}
+
+void Runner::fail_without_transport() try {
+  throw TransportError("KP-T008",
+                       fmt::format("plan {}: a run after MPI was finalised; finalise later", program_.schedule.plan));
+} catch (...) {
+  break_off_and_rethrow();
 }
 
 void Runner::fail(const char* code, const std::string& what, const char* hint) {
@@ -373,7 +381,7 @@ inline bool Runner::wait_until_taken(const std::vector<OutgoingMessage*>& messag
   if (!planes_.empty() && (are_parameters_new_ || are_bindings_new_)) {
     outside = planes_.put(program_, memory_);
     are_bindings_new_ = are_bindings_new_ || outside;
-    are_places_told_ = false;
+    are_moving_places_told_ = false;
   }
   if (are_parameters_new_) {
     for (StatementProgram& s : program_.statements) s.set_varying(program_.bound.state.parameters);

@@ -68,17 +68,20 @@ class Runner final : private FaultNotes {
   bool is_broken() const { return is_broken_; }
 
   void start() {
+    require_transport();
     if (may_be_short_ && short_.size() == 1) return start_short();
     start(/*may_wait=*/false);
   }
   void wait() {
     if (!is_started_) return;
+    require_transport();
     if (short_.size() == 1) return wait_short();
     wait_for_all();
   }
   /// Moves a started run on without waiting; whether it has ended.
   bool test();
   void run() {
+    require_transport();
     if (may_be_short_) return run_short();
     start(/*may_wait=*/true);
     finish_run();
@@ -96,6 +99,12 @@ class Runner final : private FaultNotes {
   };
   /// What has come of short messages; `otherwise`: one is lent.
   enum class Came : std::uint8_t { all, in_part, otherwise };
+  /// Throws TransportError KP-T008 where it has ended.
+  void require_transport() {
+    if (*has_transport_ended_) [[unlikely]]
+      fail_without_transport();
+  }
+  [[noreturn]] void fail_without_transport();
   void start(bool may_wait);
   void wait_for_all();
   void take_news();
@@ -198,6 +207,7 @@ class Runner final : private FaultNotes {
   Program program_;
   std::vector<std::unique_ptr<VaryingStatement>> varying_;  ///< by statement; null where the pattern is fixed
   std::shared_ptr<transport::Transport> transport_;
+  const bool* has_transport_ended_;  ///< the transport's
   std::chrono::nanoseconds timeout_;
   std::shared_ptr<StartedRuns> started_runs_;
   UniformCheck uniform_check_;
@@ -216,6 +226,7 @@ class Runner final : private FaultNotes {
   std::vector<ReadyCall*> long_targets_;    ///< calls that may write past the caches
   bool do_targets_go_past_caches_ = false;  ///< as those were told last
   bool are_places_told_ = false;            ///< to the channels of messages in place, since buffers were bound
+  bool are_moving_places_told_ = false;     ///< those of planes, since parameters were set
   std::vector<std::byte> fetched_;          ///< a part of a message
   std::vector<std::byte> made_;             ///< a whole message, before it is copied to a slot that is far
   std::size_t phase_ = 0;                   ///< of the run that is started

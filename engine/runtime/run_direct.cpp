@@ -65,13 +65,14 @@ void Runner::look_at_bindings() {
 
 /// Where the transport finds placed messages. That takes as long as a few runs, so not before a run needs it.
 void Runner::tell_places() {
+  const auto tell = [this](auto& m) {
+    if (m.placement && (!are_places_told_ || m.placement->is_moving())) m.placement->tell(*m.channel, memory_);
+  };
   for (StatementProgram& s : program_.statements) {
-    for (IncomingMessage& m : s.incoming)
-      if (m.placement) m.placement->tell(*m.channel, memory_);
-    for (OutgoingMessage& m : s.outgoing)
-      if (m.placement) m.placement->tell(*m.channel, memory_);
+    std::ranges::for_each(s.incoming, tell);
+    std::ranges::for_each(s.outgoing, tell);
   }
-  are_places_told_ = true;
+  are_places_told_ = are_moving_places_told_ = true;
 }
 
 /// Looks which lent messages have been read; those that nobody comes for are taken back and sent.
@@ -151,7 +152,12 @@ void Runner::break_off() {
       return false;  // nothing more can be done about it
     }
   };
-  const auto are_written = [&](const StatementProgram& s) { return std::ranges::any_of(s.incoming, is_written); };
+  // Each is given up at every look: what nobody has sent yet is not to come any more.
+  const auto count_written = [&] {
+    std::ptrdiff_t count = 0;
+    for (const StatementProgram& s : program_.statements) count += std::ranges::count_if(s.incoming, is_written);
+    return count;
+  };
   const Clock::time_point begin = Clock::now();
   for (unsigned idle = 1;; ++idle) {
     std::erase_if(lent_, [](const OutgoingMessage* m) {
@@ -159,7 +165,7 @@ void Runner::break_off() {
     });
     const Clock::duration waited = Clock::now() - begin;
     const bool is_read = !lent_.empty() && waited < std::chrono::seconds(1);
-    if (!is_read && (waited >= timeout_ || std::ranges::none_of(program_.statements, are_written))) break;
+    if ((count_written() == 0 || waited >= timeout_) && !is_read) break;
     transport_->pause(idle);
   }
   lent_.clear();
@@ -168,7 +174,7 @@ void Runner::break_off() {
 
 Runner::~Runner() {
   stop_going_on();
-  if (!std::exchange(is_started_, false)) return;
+  if (!std::exchange(is_started_, false) || is_broken_) return;
   try {
     break_off();
   } catch (const std::exception&) {  // there is nobody to tell

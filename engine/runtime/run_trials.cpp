@@ -53,7 +53,7 @@ void Runner::begin_trials() {
   trials_.begin(run_, Clock::now(), may_wait_);
   const bool goes_in_place = trials_.goes(RunWay::in_place);
   if (trials_.asks(RunWay::in_place)) program_.placed_ways.tell(goes_in_place);
-  if (goes_in_place && !are_places_told_) tell_places();
+  if (goes_in_place && !(are_places_told_ && are_moving_places_told_)) tell_places();
   if (const bool go_past = !trials_.goes(RunWay::through_caches); go_past != do_targets_go_past_caches_) {
     for (ReadyCall* call : long_targets_) call->go_past_caches(go_past);
     do_targets_go_past_caches_ = go_past;

@@ -49,6 +49,7 @@ void Runner::go_on() {
 
 bool Runner::test() try {
   if (!is_started_) return true;
+  require_transport();
   is_tested_ = true;
   if (trials_.are_asked()) trials_.come_back(Clock::now());
   transport_->progress();

@@ -120,6 +120,8 @@ TEST_CASE("two planes are apart where an index of one is never that of the other
   CHECK_FALSE(are_apart("a[3 * k + 1, 3]", "a[2 * k, 3]"));  // k = -1
   CHECK_FALSE(are_apart("a[k, 3]", "a[j, 3]"));
   CHECK_FALSE(are_apart("a[k : k + 2, 3]", "a[k + 1, 3]"));
+  CHECK_FALSE(are_apart("a[(j - k) * (-9223372036854775807 - 1), 3]", "a[k, 3]"));
+  CHECK_FALSE(are_apart("a[-k * (-9223372036854775807 - 1), 3]", "a[j, 3]"));
   CHECK_FALSE(are_apart("a[9223372036854775807 + k, 3]", "a[k - 9223372036854775807, 3]"));  // does not fit
 }
 

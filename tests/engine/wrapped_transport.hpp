@@ -50,6 +50,7 @@ class WrappedTransport : public transport::Transport {
   void keep_moving(transport::InFlight& moved) override { base_->keep_moving(moved); }
   void let_go(transport::InFlight& moved) override { base_->let_go(moved); }
   void pause(unsigned idle_rounds) override { base_->pause(idle_rounds); }
+  const bool& has_ended() const override { return base_->has_ended(); }
   std::optional<int> dead() override { return base_->dead(); }
   bool is_dead(int rank) override { return base_->is_dead(rank); }
 

@@ -148,38 +148,40 @@ struct Programs {
   std::vector<kplan::Executable> all;
 };
 
-/// A run after MPI_Finalize is an error, where it needs MPI.
+/// A run after MPI_Finalize is an error, through shared memory, too.
 void run_late() {
   MPI_Init(nullptr, nullptr);
-  std::list<Programs> programs;
-  for (int k = 0; k < 3; ++k) {
-    programs.emplace_back(kplan::transport::mpi(MPI_COMM_WORLD));
-    programs.emplace_back(kplan::transport::mpi_backend::make_transport(MPI_COMM_WORLD, {}, nullptr));
-  }
-  const auto run_all = [](Programs& p, const auto& run) {
-    for (kplan::Executable& executable : p.all) {
+  const auto over_mpi_itself = [] {
+    return kplan::transport::mpi_backend::make_transport(MPI_COMM_WORLD, {}, nullptr);
+  };
+  Programs near(kplan::transport::mpi(MPI_COMM_WORLD)), run(over_mpi_itself()), bound_anew(over_mpi_itself()),
+      waited_for(over_mpi_itself()), tested(over_mpi_itself());
+  // How many runs are refused.
+  const auto refused = [](Programs& programs, const auto& f) {
+    std::size_t count = 0;
+    for (kplan::Executable& executable : programs.all) {
       try {
-        run(executable);
+        f(executable);
       } catch (const kplan::TransportError& error) {
         claim(error.code() == "KP-T008", error.what());
+        ++count;
       }
     }
+    return count;
   };
   const auto start = [](kplan::Executable& e) { e.start(); };
-  std::size_t number = 0;
-  for (Programs& p : programs)
-    if (number++ >= 2) run_all(p, start);
+  claim(refused(waited_for, start) + refused(tested, start) == 0, "MPI runs");
   MPI_Finalize();
-  number = 0;
-  for (Programs& p : programs) {
-    if (number < 2) run_all(p, [](kplan::Executable& e) { e.run(); });
-    else if (number < 4) run_all(p, [](kplan::Executable& e) { e.wait(); });
-    else
-      run_all(p, [](kplan::Executable& e) {
-        for (int k = 0; k < 100 && !e.test(); ++k) continue;
-      });
-    ++number;
-  }
+  const std::size_t all = run.all.size();
+  const auto run_once = [](kplan::Executable& e) { e.run(); };
+  claim(refused(near, run_once) == all && refused(run, run_once) == all, "runs are refused");
+  auto memory = bound_anew.memory;
+  auto next = memory.begin();
+  for (kplan::Executable& e : bound_anew.all)
+    for (const char* buffer : {"a", "b"}) e.bind(buffer, *next++);
+  claim(refused(bound_anew, start) == all, "what is bound anew is not run either");
+  claim(refused(waited_for, [](kplan::Executable& e) { e.wait(); }) == all, "none is waited for");
+  claim(refused(tested, [](kplan::Executable& e) { e.test(); }) == all, "none is tested");
 }
 
 void leave() {

@@ -51,6 +51,8 @@ class PlacedRequests final : private RequestHolder {
   }
   /// Whether nothing is under way any more.
   bool cancel();
+  /// Whether nothing is under way any more to the program's memory.
+  bool give_up() { return !world_->is_open() || cancel() || lies_ == Lies::in_slot; }
 
  private:
   /// Where messages lie, or lay lately: programs that swap two arrays come back to them.
@@ -91,6 +93,7 @@ void PlacedRequests::init(void* memory, int count, MPI_Datatype type, std::size_
 
 void PlacedRequests::place(std::span<const Blocks> blocks) {
   assert(!active_);
+  world_->require_open();
   const auto known =
       std::ranges::find_if(places_, [&](const Place& p) { return std::ranges::equal(p.blocks, blocks); });
   if (known != places_.end()) {
@@ -132,7 +135,7 @@ bool PlacedRequests::is_complete() {
 }
 
 bool PlacedRequests::cancel() {
-  if (!world_->is_open() || is_complete()) return true;
+  if (is_complete()) return true;
   if (!std::exchange(is_cancelled_, true))
     for (std::size_t part = done_; part < started_; ++part) check(MPI_Cancel(&active_[part]), "MPI_Cancel");
   world_->taint();  // a message may come that nobody takes
@@ -177,7 +180,7 @@ class PlacedReceiver final : public ReceivingEnd {
 
   void place(std::span<const Blocks> blocks) override { requests_.place(blocks); }
   void expect(std::uint64_t seq, Lies lies) override { requests_.start(seq, lies); }
-  bool give_up(std::uint64_t) override { return requests_.cancel(); }
+  bool give_up(std::uint64_t) override { return requests_.give_up(); }
   const std::byte* arrived(std::uint64_t) override { return requests_.is_complete() ? requests_.slot() : nullptr; }
   std::span<const std::byte> arrived_first(std::uint64_t) override { return requests_.first_bytes(); }
   void release(std::uint64_t) override {}

@@ -254,6 +254,7 @@ void Sender::init(const Requests& part, const std::byte* from, std::size_t bytes
   assert((seq + 1) * parts_.count <= sent_ + requests_.size() && bytes <= spec_.capacity_bytes);
   if (bytes == spec_.capacity_bytes) return put_first(seq, bytes);
   assert(put_ == seq * parts_.count);
+  world_->require_open();
   for (std::size_t part = 0; part < parts_.count; ++part) {
     Requests& r = next();
     const std::byte* const from = memory_.slot(seq % slots_) + parts_.begin(part, bytes);
@@ -268,6 +269,7 @@ void Sender::init(const Requests& part, const std::byte* from, std::size_t bytes
 void Sender::put_in_place(std::uint64_t seq, const std::byte* region, std::size_t bytes) {
   assert(put_ == seq * parts_.count && put_ + parts_.count <= sent_ + requests_.size() &&
          bytes <= spec_.capacity_bytes);
+  world_->require_open();
   const std::size_t slot = seq % slots_;
   const std::span<Requests> requests(&requests_[slot * parts_.count], parts_.count);
   if (regions_[slot] != Region{region, bytes}) {

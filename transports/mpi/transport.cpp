@@ -82,6 +82,7 @@ class MpiTransport final : public Backend {
     // both ends.
     pause_thread(idle_rounds, is_oversubscribed_, {.spins = 1u << 14, .yields = 1u << 16});
   }
+  const bool& has_ended() const override { return World::are_shut(); }
   std::optional<int> dead() override { return std::nullopt; }  // MPI tells of no death
 
  private:

@@ -22,7 +22,7 @@ namespace {
 struct Registry {
   std::mutex mutex;
   std::set<World*> worlds;
-  bool is_hooked = false;
+  bool is_hooked = false, is_shut = false;
 };
 
 Registry& registry() {
@@ -36,6 +36,7 @@ extern "C" int shut_all_worlds(MPI_Comm, int, void*, void*) {
   const Clock::time_point deadline = World::patience();
   for (World* world : registry().worlds) world->shut(deadline);
   registry().worlds.clear();
+  registry().is_shut = true;
   return MPI_SUCCESS;
 }
 
@@ -95,6 +96,8 @@ void World::adopt(std::vector<MPI_Request> requests, std::shared_ptr<const void>
   };
   adopt(std::function<bool()>(std::move(are_over)), std::move(memory));
 }
+
+const bool& World::are_shut() { return registry().is_shut; }
 
 void World::throw_closed() {
   throw TransportError(codes::unusable, "a run, or what is left of one, after MPI was finalised; finalise later");

@@ -53,6 +53,8 @@ class World {
   Limits limits() const { return limits_; }
   const std::shared_ptr<Session>& session() const { return session_; }
 
+  /// Whether MPI_Finalize has shut all worlds. The reference is to what becomes true then.
+  static const bool& are_shut();
   /// Whether MPI calls can still be made on it: false from the start of MPI_Finalize on.
   bool is_open() const { return comm_ != MPI_COMM_NULL; }
   /// Throws TransportError KP-T008 where they cannot.

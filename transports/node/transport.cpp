@@ -99,6 +99,7 @@ class NodeTransport final : public Transport {
     if (has_distant_) base_->pause(idle_rounds);
     else pause_thread(idle_rounds, is_oversubscribed_, {.spins = 1u << 16});
   }
+  const bool& has_ended() const override { return base_->has_ended(); }
   std::optional<int> dead() override {
     if (const auto rank = base_->dead()) return rank;
     return neighbours_->dead();

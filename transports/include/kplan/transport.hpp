@@ -152,7 +152,7 @@ class Channel {
   virtual void put_placed(std::uint64_t) {}
   /// The receiver's: from now on message `seq` may be written there. Before arrived(seq), once for every message.
   virtual void expect(std::uint64_t, Lies) {}
-  /// The receiver's: gives up message `seq`, which was expected. False while something may still be written.
+  /// The receiver's: gives up message `seq`, which was expected. False while something may still be written there.
   virtual bool give_up(std::uint64_t) { return true; }
 };
 
@@ -369,6 +369,13 @@ class Transport {
   /// Called by a waiting rank that found nothing to do `idle_rounds` times in a row: spins, then yields, then
   /// sleeps for a short time, so that ranks that share a core let each other work.
   virtual void pause(unsigned idle_rounds) = 0;
+
+  /// Becomes true where nothing can run on it any more, since what it is made of has ended: after MPI_Finalize. Lives
+  /// as long as the transport; every run looks at it.
+  virtual const bool& has_ended() const {
+    static constexpr bool never = false;
+    return never;
+  }
 
   /// A rank that is known to have ended or failed, if there is one. Cheap.
   virtual std::optional<int> dead() = 0;
