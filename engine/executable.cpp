@@ -86,9 +86,9 @@ void Executable::State::find_touched() {
   for (const StatementSchedule& s : program.schedule.statements) {
     const Statement& statement = plan().statements[static_cast<std::size_t>(s.statement)];
     if (s.knowledge.is_varying && takes_part(program.bound, statement)) {
-      Touched by_statement = touched_by(plan(), statement);
-      touched.merge(by_statement.reads);
-      written.merge(by_statement.writes);
+      const Touched by_statement = touched_by(plan(), statement);
+      for (const int b : by_statement.reads) touched.insert(plan().storage_of(b));
+      for (const int b : by_statement.writes) written.insert(plan().storage_of(b));
     }
     for (const auto* messages : {&s.sends, &s.local_send})
       for (const Message& m : *messages)

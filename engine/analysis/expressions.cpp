@@ -59,14 +59,15 @@ bool have_same_subscripts(const Expr& a, const Expr& b) {
   });
 }
 
-bool are_same(const ExprPtr& a, const ExprPtr& b) {
-  if (!a || !b) return !a && !b;
-  if (a->kind != b->kind || a->operation != b->operation || a->id != b->id || a->field != b->field ||
-      a->type != b->type || a->value.type != b->value.type || a->value.bits[0] != b->value.bits[0] ||
-      a->value.bits[1] != b->value.bits[1])
+bool are_same(const Expr& a, const Expr& b) {
+  if (a.kind != b.kind || a.operation != b.operation || a.id != b.id || a.field != b.field || a.type != b.type ||
+      a.value.type != b.value.type || a.value.bits[0] != b.value.bits[0] || a.value.bits[1] != b.value.bits[1])
     return false;
-  return have_same_subscripts(*a, *b) && std::ranges::equal(a->operands, b->operands, are_same);
+  return have_same_subscripts(a, b) &&
+         std::ranges::equal(a.operands, b.operands, [](const auto& x, const auto& y) { return are_same(x, y); });
 }
+
+bool are_same(const ExprPtr& a, const ExprPtr& b) { return a && b ? are_same(*a, *b) : !a && !b; }
 
 bool has_private_count(const PlanModel& plan, const Expr& e) {
   const auto is_private = [&](const Expr& x) {

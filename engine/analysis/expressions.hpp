@@ -16,7 +16,8 @@ ExprPtr with_rank(const ExprPtr& e, std::int64_t rank);
 ExprPtr with_bindings(const ExprPtr& e, const Statement& s);
 
 /// Whether two checked expressions are the same text but for its layout.
-bool are_same(const ExprPtr& a, const ExprPtr& b);
+bool are_same(const Expr& a, const Expr& b);
+bool are_same(const ExprPtr& a, const ExprPtr& b);  ///< or none both
 bool have_same_subscripts(const Expr& a, const Expr& b);
 
 /// Whether how many elements the reference names hangs on data that other ranks do not have: private names in the

@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 
+#include "engine/analysis/expressions.hpp"
 #include "plans/diagnostic.hpp"
 
 namespace kplan {
@@ -55,8 +57,43 @@ class Inference {
     });
     return out;
   }
+  std::vector<VaryingExpression> varying_expressions() const {
+    std::vector<VaryingExpression> out;
+    each_of_pattern([&](const Expr& e, const auto&) { note_expressions(e, out); });
+    return out;
+  }
 
  private:
+  bool has_varying(const Expr& e) const {
+    return contains(e, [&](const Expr& x) { return is_varying(x); });
+  }
+  bool is_known_to_all(const Expr& e) const { return is_of_uniform_parameters(plan_, s_, e); }
+  void note_expressions(const Expr& e, std::vector<VaryingExpression>& out) const {
+    if (!has_varying(e)) return;
+    if (is_known_to_all(e) || e.kind == ExprKind::parameter) return note({&e}, out);
+    const bool is_remainder = e.kind == ExprKind::operation && e.operation == Operation::mod && e.is_index;
+    if (is_remainder && is_known_to_all(*e.operands[1]) && !has_varying(*e.operands[1]))
+      return note_summands(*e.operands[0], *e.operands[1], out);
+    for (const ExprPtr& operand : e.operands) note_expressions(*operand, out);
+    for (const Subscript& sub : e.subscripts)
+      for (const auto* part : {&sub.lo, &sub.hi, &sub.step})
+        if (*part) note_expressions(**part, out);
+  }
+  /// Of a sum, or one summand, of which the remainder is taken.
+  void note_summands(const Expr& e, const Expr& modulus, std::vector<VaryingExpression>& out) const {
+    if (is_known_to_all(e) && has_varying(e)) return note({&e, &modulus}, out);
+    if (e.kind != ExprKind::operation || (e.operation != Operation::add && e.operation != Operation::sub))
+      return note_expressions(e, out);
+    for (const ExprPtr& operand : e.operands) note_summands(*operand, modulus, out);
+  }
+  static void note(const VaryingExpression& e, std::vector<VaryingExpression>& out) {
+    const auto is_it = [&](const VaryingExpression& known) {
+      return are_same(*known.value, *e.value) && !known.modulus == !e.modulus &&
+             (!e.modulus || are_same(*known.modulus, *e.modulus));
+    };
+    if (std::ranges::none_of(out, is_it)) out.push_back(e);
+  }
+
   static std::size_t index(const Expr& e) { return static_cast<std::size_t>(e.id); }
   bool is_varying(const Expr& e) const {
     if (e.kind == ExprKind::parameter) return plan_.parameters[index(e)].is_varying;
@@ -141,6 +178,28 @@ void check_claim(const PlanModel& plan, const Statement& s, const Knowledge& inf
 }  // namespace
 
 VaryingNames varying_names(const PlanModel& plan, const Statement& s) { return Inference(plan, s).varying_names(); }
+
+bool hangs_on_parameters(const PlanModel& plan, const Statement& s) {
+  return !is_told(infer_knowledge(plan, s)) && varying_names(plan, s).buffers.empty();
+}
+
+bool is_of_uniform_parameters(const PlanModel& plan, const Statement& s, const Expr& e) {
+  switch (e.kind) {
+    case ExprKind::constant: return true;
+    case ExprKind::parameter: return plan.parameters[static_cast<std::size_t>(e.id)].is_uniform;
+    case ExprKind::size: return s.group < 0;
+    case ExprKind::operation:
+    case ExprKind::logical_and:
+    case ExprKind::logical_or:
+    case ExprKind::conditional:
+      return std::ranges::all_of(e.operands, [&](const ExprPtr& x) { return is_of_uniform_parameters(plan, s, *x); });
+    default: return false;
+  }
+}
+
+std::vector<VaryingExpression> varying_expressions(const PlanModel& plan, const Statement& s) {
+  return Inference(plan, s).varying_expressions();
+}
 
 Knowledge infer_knowledge(const PlanModel& plan, const Statement& s) {
   const Inference inference(plan, s);

@@ -29,6 +29,20 @@ struct VaryingNames {
 };
 VaryingNames varying_names(const PlanModel& plan, const Statement& s);
 
+/// Whether both ends work the pattern out, from parameters and from nothing else that varies.
+bool hangs_on_parameters(const PlanModel& plan, const Statement& s);
+/// Whether every rank finds the same value for an expression of the statement, from uniform parameters, and perhaps the
+/// number of ranks in the world.
+bool is_of_uniform_parameters(const PlanModel& plan, const Statement& s, const Expr& e);
+
+/// What of such a pattern varies: an expression is_of_uniform_parameters() or a private parameter, or its remainder.
+struct VaryingExpression {
+  const Expr* value = nullptr;
+  const Expr* modulus = nullptr;  ///< of fixed uniform parameters; null: the whole value matters
+};
+/// The largest ones, each once. Where all of them are as in another run, so is all that decides which elements move.
+std::vector<VaryingExpression> varying_expressions(const PlanModel& plan, const Statement& s);
+
 /// The varying parameters that all ranks must set alike.
 std::vector<int> uniform_varying_parameters(const PlanModel& plan);
 

@@ -19,20 +19,6 @@ bool is_varying_parameter(const PlanModel& plan, const Expr& e) {
   return e.kind == ExprKind::parameter && plan.parameters[static_cast<std::size_t>(e.id)].is_varying;
 }
 
-/// Whether every rank finds the same value, from uniform parameters and nothing else.
-bool is_of_uniform_parameters(const PlanModel& plan, const Expr& e) {
-  switch (e.kind) {
-    case ExprKind::constant: return true;
-    case ExprKind::parameter: return plan.parameters[static_cast<std::size_t>(e.id)].is_uniform;
-    case ExprKind::operation:
-    case ExprKind::logical_and:
-    case ExprKind::logical_or:
-    case ExprKind::conditional:
-      return std::ranges::all_of(e.operands, [&](const ExprPtr& x) { return is_of_uniform_parameters(plan, *x); });
-    default: return false;
-  }
-}
-
 /// Whether all ranks have the same extent.
 bool is_uniform_extent(const PlanModel& plan, const Expr& e) {
   return !contains(e, [&](const Expr& x) {
@@ -53,7 +39,8 @@ class Rewriting {
   /// `plan`: the copy to be changed.
   explicit Rewriting(PlanModel& plan) : plan_(plan) {}
 
-  /// Gives the statement planes where its pattern is fixed then.
+  /// Gives the statement planes where its pattern is fixed then, or is the same for the same values of what else varies
+  /// in it, so that it need not be found anew for every plane.
   void rewrite(Statement& s) {
     Statement out = s;
     const std::size_t buffers = plan_.buffers.size();
@@ -61,8 +48,8 @@ class Rewriting {
       r.place = on_planes(r.place, s);
       r.value = on_planes(r.value, s);
     }
-    if (!planes_of(plan_, out).empty() && !infer_knowledge(plan_, out).is_varying && has_places_on_one_plane(out))
-      s = std::move(out);
+    const bool is_found_again = !infer_knowledge(plan_, out).is_varying || hangs_on_parameters(plan_, out);
+    if (!planes_of(plan_, out).empty() && is_found_again && has_places_on_one_plane(out)) s = std::move(out);
     else plan_.buffers.resize(buffers);
   }
 
@@ -81,7 +68,7 @@ class Rewriting {
   }
 
   ExprPtr on_plane(const ExprPtr& e, const Statement& s) {
-    std::optional<Plane> plane = plane_of(*e);
+    std::optional<Plane> plane = plane_of(*e, s);
     if (!plane) return e;
     const auto out = std::make_shared<Expr>(*e);
     for (std::size_t d = 0; d < plane->firsts.size(); ++d) {
@@ -102,7 +89,7 @@ class Rewriting {
   }
 
   /// What the reference names by varying parameters; nothing where it does not.
-  std::optional<Plane> plane_of(const Expr& e) const {
+  std::optional<Plane> plane_of(const Expr& e, const Statement& s) const {
     const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(e.id)];
     const std::size_t dimensions = buffer.shape.size();
     Plane out{e.id, std::vector<ExprPtr>(dimensions), std::vector<ExprPtr>(dimensions)};
@@ -110,8 +97,9 @@ class Rewriting {
     for (std::size_t d = 0; d < e.subscripts.size(); ++d) {
       const Subscript& sub = e.subscripts[d];
       if (!sub.lo || !contains(*sub.lo, [&](const Expr& x) { return is_varying_parameter(plan_, x); })) continue;
-      if (!is_of_uniform_parameters(plan_, *sub.lo) || !is_uniform_extent(plan_, *buffer.shape[d])) return std::nullopt;
-      if (sub.is_slice && !(out.lengths[d] = length_of(sub))) return std::nullopt;
+      if (!is_of_uniform_parameters(plan_, s, *sub.lo) || !is_uniform_extent(plan_, *buffer.shape[d]))
+        return std::nullopt;
+      if (sub.is_slice && !(out.lengths[d] = length_of(sub, s))) return std::nullopt;
       out.firsts[d] = sub.lo;
       is_chosen = true;
     }
@@ -120,7 +108,7 @@ class Rewriting {
 
   /// How many elements a slice has by its text, `x : x + n`, `x * n : x * n + n` or `x * n : (x + 1) * n`, where n is a
   /// number or a fixed uniform parameter; null for others.
-  ExprPtr length_of(const Subscript& sub) const {
+  ExprPtr length_of(const Subscript& sub, const Statement& s) const {
     if (!sub.hi || sub.step) return nullptr;
     const auto is_operation = [](const Expr& e, Operation operation) {
       return e.kind == ExprKind::operation && e.operation == operation;
@@ -138,16 +126,17 @@ class Rewriting {
       for (const int k : {0, 1})
         if (is_one_more(*to[k], from[k]) && are_same(to[1 - k], from[1 - k])) out = from[1 - k];
     }
-    const bool is_fixed = out && !is_varying_parameter(plan_, *out) && is_of_uniform_parameters(plan_, *out) &&
+    const bool is_fixed = out && !is_varying_parameter(plan_, *out) && is_of_uniform_parameters(plan_, s, *out) &&
                           (out->kind == ExprKind::parameter || out->kind == ExprKind::constant);
     return is_fixed ? out : nullptr;
   }
 
   int number_of(Plane plane, const Expr& e, const Statement& s) {
+    const auto are_alike = [](const ExprPtr& a, const ExprPtr& b) { return are_same(a, b); };
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
       const std::optional<Plane>& known = plan_.buffers[b].plane;
-      if (known && known->buffer == plane.buffer && std::ranges::equal(known->firsts, plane.firsts, are_same) &&
-          std::ranges::equal(known->lengths, plane.lengths, are_same))
+      if (known && known->buffer == plane.buffer && std::ranges::equal(known->firsts, plane.firsts, are_alike) &&
+          std::ranges::equal(known->lengths, plane.lengths, are_alike))
         return static_cast<int>(b);
     }
     Buffer out = plan_.buffers[static_cast<std::size_t>(plane.buffer)];

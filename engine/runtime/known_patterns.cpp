@@ -17,22 +17,37 @@ constexpr std::int64_t most_elements = std::int64_t{1} << 22;
   return out;
 }
 
-KnownPatterns::KnownPatterns(const PlanModel& plan, const Statement& s) {
+KnownPatterns::KnownPatterns(const PlanModel& plan, const Statement& s) : can_be_kept_(hangs_on_parameters(plan, s)) {
   const VaryingNames names = varying_names(plan, s);
-  can_be_kept_ = !is_told(infer_knowledge(plan, s)) && names.buffers.empty();
   parameters_.assign(names.parameters.begin(), names.parameters.end());
+  if (can_be_kept_) expressions_ = varying_expressions(plan, s);
   can_settle_ = can_be_kept_ && std::ranges::all_of(parameters_, [&](int p) {
                   return plan.parameters[static_cast<std::size_t>(p)].is_uniform;
                 });
 }
 
+[[gnu::hot]] void KnownPatterns::find_key(const RankState& state) {
+  constexpr std::int64_t largest = std::int64_t{1} << 62;  // larger ones may not fit when something is added
+  key_.clear();
+  const auto add = [this](const ScalarValue& value) { key_.insert(key_.end(), {value.bits[0], value.bits[1]}); };
+  try {
+    for (const VaryingExpression& e : expressions_) {
+      ScalarValue value = evaluate(*e.value, {.state = &state});
+      if (e.modulus && std::abs(value.as_integer()) < largest) {
+        const std::int64_t modulus = evaluate_index(*e.modulus, {.state = &state});
+        value = ScalarValue::integer(apply_index(Operation::mod, value.as_integer(), modulus, {}));
+      }
+      add(value);
+    }
+  } catch (const EvaluationFault&) {  // finding the pattern says what is wrong, if it comes to that
+    key_.assign(1, 0);                // as long as no other
+    for (const int p : parameters_) add(state.parameters[static_cast<std::size_t>(p)]);
+  }
+}
+
 [[gnu::hot]] FoundPattern* KnownPatterns::recall(const RankState& state) {
   if (!can_be_kept_) return nullptr;
-  key_.clear();
-  for (const int p : parameters_) {
-    const ScalarValue& value = state.parameters[static_cast<std::size_t>(p)];
-    key_.insert(key_.end(), {value.bits[0], value.bits[1]});
-  }
+  find_key(state);
   const auto known = patterns_.find(key_);
   if (known == patterns_.end()) return nullptr;
   FoundPattern& out = known->second;

@@ -1,13 +1,14 @@
 #pragma once
-// Varying patterns that both ends work out from parameters alone, remembered by the values of these parameters. Where
-// these are uniform, all ranks meet the same values in the same runs, so that they can agree, once for each, that a
-// pattern is right on all of them: from then on it is settled, and a rank that sends and one that receives need nobody
-// else to know of each other.
+// Varying patterns that both ends work out from parameters alone, remembered by the values of the expressions in which
+// these stand: the owner `k % size` of a panel has few, whatever k. Where the parameters are uniform, all ranks meet
+// the same values in the same runs, so that they can agree, once for each, that a pattern is right on all of them: from
+// then on it is settled, and a rank that sends and one that receives need nobody else to know of each other.
 
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
 
+#include "engine/analysis/knowledge.hpp"
 #include "engine/runtime/found_pattern.hpp"
 
 namespace kplan {
@@ -23,8 +24,6 @@ class KnownPatterns {
   /// where it is not kept.
   FoundPattern* keep(FoundPattern& found);
 
-  /// Whether any are remembered.
-  bool can_keep() const { return can_be_kept_; }
   /// Whether patterns can be settled.
   bool can_settle() const { return can_settle_; }
   enum class Standing : std::uint8_t { is_new, was_met, is_settled };
@@ -40,9 +39,12 @@ class KnownPatterns {
     std::size_t operator()(const Key& key) const;
   };
 
+  void find_key(const RankState& state);
+
   bool can_be_kept_ = false, can_settle_ = false;
-  std::vector<int> parameters_;  ///< that decide the pattern
-  Key key_;                      ///< their values at the last recall()
+  std::vector<int> parameters_;                 ///< that decide the pattern
+  std::vector<VaryingExpression> expressions_;  ///< in which they do
+  Key key_;                                     ///< their values at the last recall()
   std::unordered_map<Key, FoundPattern, KeyHash> patterns_;
   std::int64_t elements_ = 0;
   std::unordered_map<Key, Standing, KeyHash> standings_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/analysis/planes.hpp"
 #include "engine/schedule/ends.hpp"
 
 namespace kplan {
@@ -18,6 +19,7 @@ KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
       number_(number),
       knowledge_(infer_knowledge(*bound.model, statement_)),
       rank_(static_cast<int>(bound.state.rank)),
+      planes_(planes_of(*bound.model, statement_)),
       patterns_(*bound.model, statement_),
       can_settle_(patterns_.can_settle() && bound.state.size > most_neighbours) {}
 
@@ -26,6 +28,7 @@ KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
   arrived_.clear();
   find(context);
   if (!now_->has_part()) return;
+  if (!planes_.empty()) require_planes(context);
   if (!is_recalled_ || !now_->sending) now_->make_sending(context, reuse());
   for (std::size_t k = 0; k < now_->sending->outgoing.size(); ++k) {
     OutgoingMessage& m = now_->sending->outgoing[k];
@@ -54,6 +57,17 @@ KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
   if (!found_.has_part()) return;
   found_.schedule = finish_statement(std::move(draft), {});
   now_ = patterns_.keep(found_);
+}
+
+/// Where something moves, all planes must be inside their buffers.
+[[gnu::hot]] void KnownWay::require_planes(const RunContext& context) const {
+  const auto is_nowhere = [&](const Expr* plane) { return !context.memory[static_cast<std::size_t>(plane->id)].base; };
+  if (std::ranges::none_of(planes_, is_nowhere)) [[likely]]
+    return;
+  const StatementSchedule& s = now_->schedule;
+  if (s.sends.empty() && s.receives.empty() && s.local_send.empty()) return;
+  for (const Expr* plane : planes_)
+    if (is_nowhere(plane)) first_of_plane(context.bound, statement_, *plane);
 }
 
 [[gnu::hot]] void KnownWay::take_letter(LetterKind kind, const transport::ReceivedLetter& letter) {

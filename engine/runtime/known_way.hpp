@@ -30,12 +30,14 @@ class KnownWay final : public VaryingWay {
  private:
   Reuse reuse() const { return now_ == &found_ ? Reuse::kernels : Reuse::program; }
   void find(const RunContext& context);
+  void require_planes(const RunContext& context) const;
   void compare_ends() const;
 
   const Statement& statement_;
   std::size_t number_;
   Knowledge knowledge_;
-  int rank_;  ///< in the world
+  int rank_;                         ///< in the world
+  std::vector<const Expr*> planes_;  ///< of the statement
   KnownPatterns patterns_;
   bool can_settle_;
   FoundPattern found_;  ///< where it is not kept

@@ -9,10 +9,10 @@ namespace kplan {
 
 MovingPlanes::MovingPlanes(const Program& program) {
   const BoundPlan& bound = program.bound;
-  const auto add = [&](const Statement& statement, const Expr& reference) {
+  const auto add = [&](const Statement& statement, const Expr& reference, bool is_varying) {
     const Buffer& buffer = bound.model->buffers[static_cast<std::size_t>(reference.id)];
     const Layout& whole = bound.state.layouts[static_cast<std::size_t>(buffer.plane->buffer)];
-    Moving& out = planes_.emplace_back(Moving{&statement, &reference, {}});
+    Moving& out = planes_.emplace_back(Moving{&statement, &reference, is_varying, {}});
     for (std::size_t d = 0; d < buffer.plane->firsts.size(); ++d) {
       const Expr* const first = buffer.plane->firsts[d].get();
       if (!first) continue;
@@ -25,10 +25,13 @@ MovingPlanes::MovingPlanes(const Program& program) {
   };
   for (const StatementSchedule& s : program.schedule.statements) {
     const Statement& statement = bound.model->statements[static_cast<std::size_t>(s.statement)];
-    if (s.is_idle) continue;
-    for (const Expr* plane : planes_of(*bound.model, statement))
-      if (std::ranges::none_of(planes_, [&](const Moving& m) { return m.reference->id == plane->id; }))
-        add(statement, *plane);
+    const bool is_varying = s.knowledge.is_varying;
+    if (s.is_idle && !is_varying) continue;
+    for (const Expr* plane : planes_of(*bound.model, statement)) {
+      const auto known = std::ranges::find_if(planes_, [&](const Moving& m) { return m.reference->id == plane->id; });
+      if (known == planes_.end()) add(statement, *plane, is_varying);
+      else known->may_be_outside = known->may_be_outside && is_varying;
+    }
   }
 }
 
@@ -57,13 +60,18 @@ MovingPlanes::MovingPlanes(const Program& program) {
   }
 }
 
-/// Throws PlanError where one is outside.
+/// Throws PlanError where one is outside that must not be.
 [[gnu::hot]] void MovingPlanes::put_inside(const BoundPlan& bound, std::vector<BoundMemory>& memory) const {
   for (const Moving& plane : planes_) {
-    const auto offset = static_cast<std::size_t>(offset_bytes(bound, plane));
     const auto b = static_cast<std::size_t>(plane.reference->id);
-    const BoundMemory& whole = memory[static_cast<std::size_t>(bound.model->buffers[b].plane->buffer)];
-    if (whole.base) memory[b] = {whole.base + offset, whole.bytes - offset, whole.is_seldom_written};
+    try {
+      const auto offset = static_cast<std::size_t>(offset_bytes(bound, plane));
+      const BoundMemory& whole = memory[static_cast<std::size_t>(bound.model->buffers[b].plane->buffer)];
+      if (whole.base) memory[b] = {whole.base + offset, whole.bytes - offset, whole.is_seldom_written};
+    } catch (const PlanError&) {
+      if (!plane.may_be_outside) throw;
+      memory[b] = {};
+    }
   }
 }
 

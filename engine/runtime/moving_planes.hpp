@@ -11,13 +11,14 @@ namespace kplan {
 
 class MovingPlanes {
  public:
-  /// Those of statements in which some rank moves something.
+  /// Those of statements in which some rank moves something, as far as it is known.
   explicit MovingPlanes(const Program& program);
 
   bool empty() const { return planes_.empty(); }
   /// Puts them where the parameters of now say, in the memory of their buffers. Where one is outside its buffer, on all
   /// ranks alike, the run is to leave nothing behind: what is wrong is returned, else null, and until take_back() all
-  /// that is written lies in copies. Cost: that of the copies then.
+  /// that is written lies in copies. Cost: that of the copies then. Planes of varying patterns alone, which may be
+  /// empty in this run, have no memory then.
   std::exception_ptr put(const Program& program, std::vector<BoundMemory>& memory);
   /// At the end of a run: whether `memory` had been replaced, and is what was bound now.
   bool take_back(std::vector<BoundMemory>& memory) {
@@ -36,6 +37,7 @@ class MovingPlanes {
       std::size_t parameter;
       std::int64_t last, stride_bytes;
     };
+    bool may_be_outside;  ///< no fixed pattern has it
     std::vector<Index> indices;
     bool is_plain = true;  ///< all its indices are
   };

@@ -7,13 +7,19 @@
 
 #include "engine/analysis/expressions.hpp"
 #include "engine/analysis/notice_bytes.hpp"
+#include "engine/analysis/planes.hpp"
 #include "engine/schedule/footprint.hpp"
 
 namespace kplan {
 namespace {
 
-bool meet(const std::set<int>& a, const std::set<int>& b) {
-  return std::ranges::any_of(a, [&](int x) { return b.contains(x); });
+/// Whether some of the buffers may have memory in common; planes of one buffer may be the same.
+bool may_meet(const PlanModel& plan, const std::set<int>& a, const std::set<int>& b) {
+  return std::ranges::any_of(a, [&](int x) {
+    return std::ranges::any_of(b, [&](int y) {
+      return x == y || (plan.storage_of(x) == plan.storage_of(y) && !are_surely_apart(plan, x, y));
+    });
+  });
 }
 
 }  // namespace
@@ -101,7 +107,7 @@ StatementDraft draft_statement(const BoundPlan& bound, std::size_t number, Knowl
   out.schedule.knowledge = std::move(knowledge);
   out.schedule.compares_ends = may_ends_differ(plan, s, out.schedule.knowledge);
   out.touched = touched_by(plan, s);
-  out.schedule.reads_what_it_writes = meet(out.touched.reads, out.touched.writes);
+  out.schedule.reads_what_it_writes = may_meet(plan, out.touched.reads, out.touched.writes);
   if (!takes_part(bound, s)) {
     out.bound = bound;
     out.schedule.size = 0;

@@ -62,16 +62,17 @@ TEST_CASE("planes are what uniform varying parameters choose, and nothing else i
         "fixed a[k, j * n:j * n + n] b[k * n:(k + 1) * n, :]");
   CHECK(planes_of_statement("a[n * (k + j) : n * (k + j + 1), 0]@1 <<= b[:, 2]@0") ==
         "fixed a[n * (k + j):n * (k + j + 1), :]");
-  // Where it is anything else that varies, the pattern is found anew.
+  CHECK(planes_of_statement("a[k / size, 0]@1 <<= b[0, 0]@0") == "fixed a[k / size, :]");
+  // Where something else varies, too, the pattern is found anew for the values of that.
+  CHECK(planes_of_statement("a[k, 0]@1 <<= b[0, 0]@0 where k < 2") == "varying a[k, :]");
+  CHECK(planes_of_statement("a[k, 0:j]@1 <<= b[k, 0:j]@0") == "varying a[k, :] b[k, :]");
+  CHECK(planes_of_statement("a[k / 2, 0]@k % 2 <<= b[j, 0]@0") == "varying a[k / 2, :] b[j, :]");
   CHECK(planes_of_statement("a[k : k + j, 0]@1 <<= b[k : k + j, 0]@0") == "varying");
   CHECK(planes_of_statement("a[k : n, 0]@1 <<= b[k : n, 0]@0") == "varying");
   CHECK(planes_of_statement("a[k : k + 4 : 2, 0]@1 <<= b[0:2, 0]@0") == "varying");
   CHECK(planes_of_statement("a[k : k + p, 0]@1 <<= b[0:p, 0]@0") == "varying");
   CHECK(planes_of_statement("a[0, k * n : (k + 2) * n]@1 <<= b[0, 0]@0") == "varying");
-  CHECK(planes_of_statement("a[k, 0]@1 <<= b[0, 0]@0 where k < 2") == "varying");
-  CHECK(planes_of_statement("a[k, 0:j]@1 <<= b[k, 0:j]@0") == "varying");
   CHECK(planes_of_statement("a[k + i, 0]@1 <<= b[i, 0]@0 where i in range(2)") == "varying");
-  CHECK(planes_of_statement("a[k, 0]@k % 2 <<= b[k, 0]@0") == "varying");
   CHECK(planes_of_statement("a[mine, 0]@1 <<= b[0, 0]@0") == "varying");
   CHECK(planes_of_statement("a[(k + rank) % n, 0]@1 <<= b[0, 0]@0") == "varying");
   CHECK(planes_of_statement("a[three[k], 0]@1 <<= b[0, 0]@0") == "varying");

@@ -2,6 +2,7 @@
 // parameters, whatever else has changed meanwhile.
 #include <catch2/catch.hpp>
 
+#include "engine/analysis/knowledge.hpp"
 #include "tests/engine/on_ranks.hpp"
 
 using namespace kplan;
@@ -48,10 +49,15 @@ TEST_CASE("runs with parameters met before move what these say, with the values 
 }
 
 TEST_CASE("more patterns than are remembered, one after the other and again") {
+  PlanBuilder builder("moved");
+  builder.parameter("n", Scalar::i64).parameter("k", Scalar::i64, Scope::uniform, Time::varying);
+  builder.buffer("u", Scalar::f64, {"n", "7"}).buffer("got", Scalar::f64, {"n", "7"});
+  builder.communicate("moved", "got[k + i, 1]@(rank + 1) % size <<= u[k + i, 1]@rank where i in range(1)");
+  const Plan plan = builder.build();
   for (const int ranks : {2, 4})
-    on_ranks(ranks, [](Engine& engine) {
+    on_ranks(ranks, [&](Engine& engine) {
       constexpr std::int64_t n = 1500;
-      Executable e = engine.compile(plane_plan(), {{"n", n}, {"k", 0}, {"length", 2}, {"scale", 1.0}});
+      Executable e = engine.compile(plan, {{"n", n}, {"k", 0}});
       std::vector<double> u(7 * n), got(7 * n);
       e.bind("u", u);
       e.bind("got", got);
@@ -64,6 +70,78 @@ TEST_CASE("more patterns than are remembered, one after the other and again") {
           const int from = (engine.rank() + engine.size() - 1) % engine.size();
           claim(got[at] == 10 * round + from, "plane " + std::to_string(k));
         }
+    });
+}
+
+TEST_CASE("patterns are remembered by the expressions in which parameters decide them") {
+  const auto expressions_of = [](const std::string& text, const std::string& group = "") {
+    const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "p",
+      "parameters": {"n": {"type": "i64"}, "mine": {"type": "i64", "scope": "private"},
+                     "j": {"type": "i64", "time": "varying"}, "k": {"type": "i64", "time": "varying"},
+                     "own": {"type": "i64", "scope": "private", "time": "varying"}},
+      "groups": {"pairs": {"color": "rank / 2", "key": "rank"}},
+      "buffers": {"a": {"type": "i64", "shape": ["n", 6]}, "b": {"type": "i64", "shape": ["n", 6]}},
+      "statements": [{"communicate": ")json" +
+                                  text + R"json(", "knowledge": "corresponding")json" +
+                                  (group.empty() ? "" : ", \"in\": \"" + group + "\"") + "}]}");
+    const Statement& s = plan.model().statements[0];
+    const auto text_of = [&](const Expr& e) { return s.text.text.substr(e.span.begin, e.span.end - e.span.begin); };
+    std::string out;
+    for (const VaryingExpression& e : varying_expressions(plan.model(), s))
+      out += (out.empty() ? "" : ", ") + text_of(*e.value) + (e.modulus ? " mod " + text_of(*e.modulus) : "");
+    return out;
+  };
+  CHECK(expressions_of("a[0, 0]@k % size <<= b[1, 1]@k % size + 1 - k % size") == "k % size + 1 - k % size, k % size");
+  CHECK(expressions_of("a[0, 0]@(rank + 2 * k) % size <<= b[0, 0]@rank") == "2 * k mod size");
+  CHECK(expressions_of("a[0, 0]@(i + k - j + n) % size <<= b[0, 0]@i where i in world") == "k mod size, j mod size");
+  CHECK(expressions_of("a[0, 0]@(rank + k * j * rank) % size <<= b[0, 0]@rank") == "k * j");
+  CHECK(expressions_of("a[0, 0]@(rank + k) % (j + 1) <<= b[0, 0]@rank") == "k, j + 1");
+  CHECK(expressions_of("a[k + i, 0]@1 <<= b[i, 0]@0 where i in {k ... j + n}, k < j || n == 2") ==
+        "k, j + n, k < j || n == 2");
+  CHECK(expressions_of("a[0, 0:k]@1 <<= k * b[0, 0:k]@0") == "k");
+  // What other ranks could find otherwise.
+  CHECK(expressions_of("a[0, 0]@(own + 1) % size <<= b[0, 0]@(rank + k) % mine") == "k, own");
+  CHECK(expressions_of("a[0, 0]@k % size <<= b[0, 0]@(rank + j) % size", "pairs") == "j, k");
+}
+
+TEST_CASE("a panel's owner and where it lies there vary") {
+  const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "panels",
+    "parameters": {"panels": {"type": "i64"}, "k": {"type": "i64", "time": "varying"}, "t": {"type": "i64", "time": "varying"}},
+    "buffers": {"a": {"type": "i64", "shape": [3, "panels * 2"]}, "panel": {"type": "i64", "shape": [3, 2]},
+                "ring": {"type": "i64", "shape": [1]}},
+    "statements": [
+      {"name": "panel", "communicate":
+        "panel[:, :]@r <<= a[:, k / size * 2 : (k / size + 1) * 2]@k % size where r in world, k >= 0"},
+      {"name": "ring", "communicate": "ring[0]@(rank + t) % size <<= a[2, k % 2]@rank"}]})json");
+  for (const int ranks : {1, 2, 3, 5})
+    on_ranks(ranks, [&](Engine& engine) {
+      constexpr std::int64_t panels = 8;
+      const std::int64_t rank = engine.rank(), size = engine.size();
+      Executable e = engine.compile(plan, {{"panels", panels}, {"k", 0}, {"t", 0}});
+      std::vector<std::int64_t> a(6 * panels), panel(6), ring(1);
+      e.bind("a", a);
+      e.bind("panel", panel);
+      e.bind("ring", ring);
+      const auto value = [](std::int64_t run, std::int64_t owner, std::int64_t i) {
+        return 10000 * run + 100 * owner + i;
+      };
+      for (std::int64_t run = 0; run < 150; ++run) {
+        const std::int64_t k = run * 7 % (panels * size + 1) - 1, t = run * 5 - 300;
+        for (std::int64_t i = 0; i < 6 * panels; ++i) a[static_cast<std::size_t>(i)] = value(run, rank, i);
+        const std::vector<std::int64_t> before = panel;
+        e.set("k", k);
+        e.set("t", t);
+        e.run();
+        for (std::int64_t i = 0; i < 6; ++i) {
+          const auto n = static_cast<std::size_t>(i);
+          const std::int64_t at = i / 2 * panels * 2 + k / size * 2 + i % 2;
+          claim(panel[n] == (k < 0 ? before[n] : value(run, k % size, at)), "panel in run " + std::to_string(run));
+        }
+        const std::int64_t from = ((rank - t) % size + size) % size;
+        claim(ring[0] == value(run, from, 2 * panels * 2 + (k < 0 ? 1 : k % 2)), "ring in run " + std::to_string(run));
+      }
+      e.set("k", panels * size);
+      claim(error_of([&] { e.run(); }).find("is outside the 16") != std::string::npos, "a panel that is not there");
     });
 }
 

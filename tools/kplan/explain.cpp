@@ -79,8 +79,8 @@ struct Explanation {
   std::string way(std::size_t k) const {
     const Statement& s = plan->statements[k];
     if (goes_by_rows(*plan, with_own_rank(s))) return "row by row";
-    return KnownPatterns(*plan, s).can_keep() ? "a schedule for each set of parameters, remembered"
-                                              : "a schedule made in every run, in tens of microseconds";
+    return hangs_on_parameters(*plan, s) ? "a schedule for each set of parameters, remembered"
+                                         : "a schedule made in every run, in tens of microseconds";
   }
 };
 
