@@ -44,7 +44,7 @@ Lowering::Build::Build(const Lowering& l, const Piece& n) : lowering(l), nest(n)
 }
 
 bool Lowering::Build::is_literal_stride(std::size_t d, std::size_t dimensions) const {
-  return lowering.literals_ == Literals::shapes || (lowering.literals_ == Literals::innermost && d + 1 == dimensions);
+  return lowering.literals_ == Literals::shapes || d + 1 == dimensions;
 }
 
 int Lowering::Build::stream(StreamKind kind, int buffer, const Track& track, std::size_t unit) {

@@ -19,9 +19,13 @@ struct FoundPattern {
 
   void make_sending(const RunContext& context, Reuse reuse);
   void make_receiving(const RunContext& context, Reuse reuse);
+  /// Messages of so many bytes and more may be sent from where they lie, or received where they go, where that is in
+  /// long blocks; 0: none. After make_sending(), and after make_receiving().
+  void place_sent(std::size_t least_bytes);
+  void place_received(std::size_t least_bytes);
   /// Reads what stays on this rank, where it cannot be moved directly, before anything is written.
   void stage(const RunContext& context);
-  /// Applies what has come, and what stays.
+  /// Applies what has come, and what stays. Bodies of letters are where `placement` says, or else in `staged`.
   void apply(const RunContext& context, const ArrivedPatterns& arrived);
 };
 

@@ -1,6 +1,7 @@
 #include "engine/runtime/known_way.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/analysis/planes.hpp"
 #include "engine/schedule/ends.hpp"
@@ -23,21 +24,41 @@ KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
       patterns_(*bound.model, statement_),
       can_settle_(patterns_.can_settle() && bound.state.size > most_neighbours) {}
 
-/// Packs messages that their receivers expect straight into the letters.
+/// Packs messages that their receivers expect straight into the letters, or gives these bodies.
 [[gnu::hot]] void KnownWay::send(const RunContext& context, const Outbox& to) {
   arrived_.clear();
   find(context);
   if (!now_->has_part()) return;
   if (!planes_.empty()) require_planes(context);
-  if (!is_recalled_ || !now_->sending) now_->make_sending(context, reuse());
+  least_body_bytes_ = to.exchange.least_body_bytes();
+  if (!is_recalled_ || !now_->sending) {
+    now_->make_sending(context, reuse());
+    now_->place_sent(least_body_bytes_);
+  }
   for (std::size_t k = 0; k < now_->sending->outgoing.size(); ++k) {
     OutgoingMessage& m = now_->sending->outgoing[k];
     const Message& sent = now_->schedule.sends[k];
     if (sent.element_count == 0) continue;
-    std::byte* const letter =
-        to.letters.add(to.exchange, static_cast<int>(m.world_rank), message_letter_bytes(m.bytes));
+    const auto rank = static_cast<int>(m.world_rank);
+    const std::size_t bytes = message_letter_bytes(m.bytes);
+    std::byte* letter = to.letters.add_in_room(to.exchange, rank, bytes);
+    if (!letter && least_body_bytes_ > 0 && m.bytes >= least_body_bytes_) [[unlikely]] {
+      letter = to.letters.add(to.exchange, rank, message_letter_bytes(0));
+      write_body_letter(letter, to.uniform_hash, sent);
+      add_body(context, to, m);
+      continue;
+    }
+    if (!letter) letter = to.letters.add(to.exchange, rank, bytes);
     context.pack(m.calls, begin_message_letter(letter, to.uniform_hash, &sent));
   }
+}
+
+/// To the letter that was added last.
+void KnownWay::add_body(const RunContext& context, const Outbox& to, OutgoingMessage& m) {
+  if (!m.placement) return context.pack(m.calls, to.letters.add_body(m.bytes));
+  blocks_.clear();
+  m.placement->list_blocks(context.memory, blocks_);
+  to.letters.add_body(blocks_);
 }
 
 [[gnu::hot]] void KnownWay::find(const RunContext& context) {
@@ -71,7 +92,7 @@ KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
 }
 
 [[gnu::hot]] void KnownWay::take_letter(LetterKind kind, const transport::ReceivedLetter& letter) {
-  if (kind != LetterKind::pattern) fail_damaged_letter();
+  if (kind != LetterKind::pattern && kind != LetterKind::pattern_and_body) fail_damaged_letter();
   arrived_.add(read_pattern_letter(letter.bytes, now_->bound->number_of(letter.from)));
 }
 
@@ -79,7 +100,10 @@ KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
   arrived_.order();
   if (!now_->has_part()) return;
   compare_ends();
-  if (!is_recalled_ || !now_->receiving) now_->make_receiving(context, reuse());
+  if (!is_recalled_ || !now_->receiving) {
+    now_->make_receiving(context, reuse());
+    now_->place_received(least_body_bytes_);
+  }
   now_->stage(context);
 }
 
@@ -96,6 +120,22 @@ KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
   for (const ArrivedPattern& arrived : arrived_.all())
     if (std::ranges::find(now_->schedule.receives, arrived.from, &Message::peer) == now_->schedule.receives.end())
       expect(nullptr, arrived.from);
+}
+
+std::span<const std::span<std::byte>> KnownWay::places(int from, const std::vector<BoundMemory>& memory) {
+  std::vector<IncomingMessage>& incoming = now_->receiving->incoming;
+  const auto is_from = [&](const IncomingMessage& m) { return !m.is_local && std::cmp_equal(m.world_rank, from); };
+  const auto m = std::ranges::find_if(incoming, is_from);  // there is one, or the ends would differ
+  const auto k = static_cast<std::size_t>(m - incoming.begin());
+  if (places_.size() <= k) places_.resize(k + 1);
+  places_[k].clear();
+  if (m->placement) {
+    m->placement->list_blocks(memory, places_[k]);
+  } else {
+    m->staged.resize(m->bytes);
+    places_[k].push_back(m->staged);
+  }
+  return places_[k];
 }
 
 [[gnu::hot]] std::span<const int> KnownWay::sources() {

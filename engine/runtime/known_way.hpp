@@ -16,6 +16,7 @@ class KnownWay final : public VaryingWay {
   bool can_take() const override { return now_->bound.has_value(); }
   void take_letter(LetterKind kind, const transport::ReceivedLetter& letter) override;
   void take(const RunContext& context) override;
+  std::span<const std::span<std::byte>> places(int from, const std::vector<BoundMemory>& memory) override;
   void apply(const RunContext& context) override { now_->apply(context, arrived_); }
 
   /// Whether patterns can be settled; not worth it among few ranks.
@@ -30,6 +31,7 @@ class KnownWay final : public VaryingWay {
  private:
   Reuse reuse() const { return now_ == &found_ ? Reuse::kernels : Reuse::program; }
   void find(const RunContext& context);
+  void add_body(const RunContext& context, const Outbox& to, OutgoingMessage& m);
   void require_planes(const RunContext& context) const;
   void compare_ends() const;
 
@@ -46,6 +48,9 @@ class KnownWay final : public VaryingWay {
   KnownPatterns::Standing standing_ = KnownPatterns::Standing::is_new;
   ArrivedPatterns arrived_;
   std::vector<int> sources_;
+  std::size_t least_body_bytes_ = 0;                       ///< messages of so many bytes and more go as bodies; 0: none
+  std::vector<std::vector<std::span<std::byte>>> places_;  ///< of those that come, by number of the message
+  std::vector<std::span<const std::byte>> blocks_;         ///< of one that is sent
 };
 
 }  // namespace kplan

@@ -11,11 +11,12 @@
 namespace kplan {
 
 enum class LetterKind : std::uint64_t {
-  pattern,        ///< pattern_letter.hpp
-  failure,        ///< what has failed at the sender
-  rows,           ///< row_letters.hpp
-  rows_and_body,  ///< the same, whose values are its body where they may be
-  head,           ///< nothing else: for its hash
+  pattern,           ///< pattern_letter.hpp
+  pattern_and_body,  ///< the same, whose message is its body
+  failure,           ///< what has failed at the sender
+  rows,              ///< row_letters.hpp
+  rows_and_body,     ///< the same, whose values are its body where they may be
+  head,              ///< nothing else: for its hash
 };
 
 struct LetterHead {
@@ -25,6 +26,10 @@ struct LetterHead {
 
 /// Whether a letter of a pull asks for values.
 inline bool asks(const LetterHead& head) { return head.kind == LetterKind::pattern || head.kind == LetterKind::rows; }
+
+inline bool has_body(const LetterHead& head) {
+  return head.kind == LetterKind::pattern_and_body || head.kind == LetterKind::rows_and_body;
+}
 
 constexpr std::size_t letter_alignment_bytes = 16;  ///< of what follows the head and of messages in letters
 

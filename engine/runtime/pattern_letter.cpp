@@ -57,9 +57,17 @@ std::byte* add_message(Unfilled<std::byte>& letter, const Message& message, std:
   return letter + sizeof header;
 }
 
+void write_body_letter(std::byte* letter, std::uint64_t uniform_hash, const Message& message) {
+  PatternHeader header;
+  header.head = {LetterKind::pattern_and_body, uniform_hash};
+  header.element_count = message.element_count;
+  header.digest = message.digest;
+  std::memcpy(letter, &header, sizeof header);
+}
+
 [[gnu::hot]] ArrivedPattern read_pattern_letter(std::span<const std::byte> letter, std::int64_t from) {
   const PatternHeader header = header_of(letter);
-  ArrivedPattern out{from, {}, {}, header.element_count, header.digest};
+  ArrivedPattern out{from, {}, {}, has_body(header.head), header.element_count, header.digest};
   if (header.notice_bytes > 0) {
     std::span<const std::byte> rest = letter.subspan(sizeof header, header.notice_bytes);
     out.notice = take_notice(rest, from).notice;

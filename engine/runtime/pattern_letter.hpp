@@ -33,12 +33,15 @@ std::byte* add_message(Unfilled<std::byte>& letter, const Message& message, std:
 constexpr std::size_t message_letter_bytes(std::size_t message_bytes) { return sizeof(PatternHeader) + message_bytes; }
 /// Begins such a letter; returns where the message's bytes are to be written. `message`: for its receiver to compare.
 std::byte* begin_message_letter(std::byte* letter, std::uint64_t uniform_hash = 0, const Message* message = nullptr);
+/// Writes one of no bytes, whose message is its body.
+void write_body_letter(std::byte* letter, std::uint64_t uniform_hash, const Message& message);
 
 /// What such a letter holds.
 struct ArrivedPattern {
   std::int64_t from = 0;  ///< number in the group
   std::optional<Notice> notice;
   std::span<const std::byte> payload;
+  bool has_body = false;  ///< in place of it
   std::int64_t element_count = 0;
   std::uint64_t digest = 0;
 };

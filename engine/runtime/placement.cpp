@@ -118,4 +118,18 @@ void Placement::tell(transport::Channel& channel, const std::vector<BoundMemory>
   channel.place(blocks_);
 }
 
+template <class Byte>
+void Placement::list_blocks(const std::vector<BoundMemory>& memory, std::vector<std::span<Byte>>& to) const {
+  const auto list = [&](const transport::Blocks& b, std::byte* at, std::size_t loop, const auto& inner) -> void {
+    if (loop == b.counts.size()) return static_cast<void>(to.emplace_back(at, static_cast<std::size_t>(b.block_bytes)));
+    for (std::int64_t k = 0; k < b.counts[loop]; ++k) inner(b, at + k * b.strides_bytes[loop], loop + 1, inner);
+  };
+  for (std::size_t k = 0; k < blocks_.size(); ++k)
+    for (const std::int64_t offset : blocks_[k].offsets_bytes)
+      list(blocks_[k], memory[static_cast<std::size_t>(buffers_[k])].base + offset, 0, list);
+}
+
+template void Placement::list_blocks(const std::vector<BoundMemory>&, std::vector<std::span<std::byte>>&) const;
+template void Placement::list_blocks(const std::vector<BoundMemory>&, std::vector<std::span<const std::byte>>&) const;
+
 }  // namespace kplan

@@ -42,6 +42,10 @@ class Placement {
   /// Whether it lies elsewhere from run to run.
   bool is_moving() const { return is_moving_; }
 
+  /// Adds the blocks as they lie now, in the order of the message.
+  template <class Byte>
+  void list_blocks(const std::vector<BoundMemory>& memory, std::vector<std::span<Byte>>& to) const;
+
   /// Tells the channel where the message lies now. To be called when that is another place than before; may allocate.
   void tell(transport::Channel& channel, const std::vector<BoundMemory>& memory);
 

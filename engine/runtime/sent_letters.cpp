@@ -46,6 +46,26 @@ namespace kplan {
   return add_here(to, whole(to, bytes));
 }
 
+SentLetters::Body& SentLetters::body() {
+  const std::size_t k = list_.size() - 1;
+  if (memory_->bodies.size() <= k) memory_->bodies.resize(k + 1);
+  return memory_->bodies[k];
+}
+
+std::byte* SentLetters::add_body(std::size_t bytes) {
+  Body& added = body();
+  if (added.packed.size() < bytes) added.packed.resize(bytes);
+  const std::span<const std::byte> packed = std::span(added.packed).first(bytes);
+  add_body(std::span(&packed, 1));
+  return added.packed.data();
+}
+
+void SentLetters::add_body(std::span<const std::span<const std::byte>> regions) {
+  Body& added = body();
+  added.regions.assign(regions.begin(), regions.end());
+  list_.back().body = added.regions;
+}
+
 [[gnu::hot]] void SentLetters::add_grown(std::uint64_t uniform_hash) {
   for (auto& [to, letter] : memory_->grown) {
     set_uniform_hash(letter, uniform_hash);

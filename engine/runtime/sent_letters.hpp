@@ -34,6 +34,10 @@ class SentLetters {
   std::byte* add_in_room(transport::SparseExchange& exchange, int to, std::size_t bytes);
   /// The same, here where the exchange has none.
   std::byte* add(transport::SparseExchange& exchange, int to, std::size_t bytes);
+  /// Gives the letter that was added last a body of so many bytes, to be written where this says, or from where these
+  /// lie.
+  std::byte* add_body(std::size_t bytes);
+  void add_body(std::span<const std::span<const std::byte>> regions);
   /// A letter that grows, empty at first, until add_grown() adds them all.
   Letter& grown(std::int64_t to) { return memory_->grown[to]; }
   void add_grown(std::uint64_t uniform_hash);
@@ -57,9 +61,16 @@ class SentLetters {
   void forget();
   void add_where_missing(std::span<const int> to, std::span<const std::byte> letter);
 
+  struct Body {
+    Letter packed;
+    std::vector<std::span<const std::byte>> regions;
+  };
+  Body& body();
+
   struct Memory {
     std::map<std::int64_t, Letter> grown;
     std::vector<Letter> added;  ///< by their place in the list, where the exchange has no room for them
+    std::vector<Body> bodies;   ///< by the same
     LetterHead head;
     std::shared_ptr<const void> others;
   };

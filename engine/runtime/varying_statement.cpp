@@ -151,7 +151,7 @@ std::vector<int> VaryingStatement::others() const {
 /// Says where the bodies of letters go: nowhere after a failure.
 [[gnu::hot]] void VaryingStatement::place_bodies(const RunContext& context) {
   for (const transport::ReceivedLetter& letter : come_) {
-    if (letter.bytes.empty() || head_of(letter.bytes).kind != LetterKind::rows_and_body) continue;
+    if (letter.bytes.empty() || !has_body(head_of(letter.bytes))) continue;
     std::span<const std::span<std::byte>> places;
     if (!failure_) places = way_->places(letter.from, context.memory);
     first_->place_body(letter.from, places);
