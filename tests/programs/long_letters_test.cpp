@@ -163,3 +163,95 @@ TEST_CASE("a mistake in one rank's slices leaves long ones of others unwritten, 
     }
   });
 }
+
+namespace {
+
+/// Long messages of an owner that changes from run to run, to all ranks, in every form that their ends can have.
+class Panels {
+ public:
+  static constexpr std::int64_t panels = 3, rows = 3000, width = 12, length = rows * width;
+
+  explicit Panels(Engine& engine) : rank_(engine.rank()), size_(engine.size()) {
+    PlanBuilder builder("panels");
+    builder.parameter("panels", Scalar::i64).parameter("rows", Scalar::i64).parameter("width", Scalar::i64);
+    builder.parameter("k", Scalar::i64, Scope::uniform, Time::varying);
+    builder.buffer("flat", Scalar::i32, {"panels", "rows * width"})
+        .buffer("blocks", Scalar::i32, {"rows", "panels * width"});
+    builder.buffer("level", Scalar::i32, {"2", "rows * width"}).buffer("straight", Scalar::i32, {"rows * width"});
+    builder.buffer("gathered", Scalar::i32, {"rows", "width"}).buffer("spread", Scalar::i32, {"rows * width", "2"});
+    builder.buffer("sums", Scalar::i64, {"rows * width"});
+    builder.communicate("straight", "straight[:]@r <<= flat[k / size, :]@k % size where r in world");
+    builder.communicate("gathered",
+                        "gathered[:, :]@r <<= blocks[:, k / size * width : (k / size + 1) * width]@k % size "
+                        "where r in world");
+    builder.communicate("spread", "spread[:, 1]@r <<= flat[k / size, :]@k % size where r in world");
+    builder.communicate("sums", "sums[:]@r << sum << 2 * flat[k / size, :]@k % size where r in world");
+    builder.communicate("level", "level[(k + 1) % 2, :]@(k + 1) % size <<= level[k % 2, :]@k % size");
+    executable_.emplace(engine.compile(builder.build(),
+                                       {{"panels", panels}, {"rows", rows}, {"width", width}, {"k", std::int64_t{0}}}));
+    for (const auto& [name, buffer] : {std::pair{"flat", &flat_},
+                                       {"blocks", &blocks_},
+                                       {"level", &level_},
+                                       {"straight", &straight_},
+                                       {"gathered", &gathered_},
+                                       {"spread", &spread_}})
+      executable_->bind(name, *buffer);
+    executable_->bind("sums", sums_);
+  }
+
+  void run(int run, std::int64_t k) {
+    for (std::size_t i = 0; i < flat_.size(); ++i) flat_[i] = value(run, rank_, 0, static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < blocks_.size(); ++i) blocks_[i] = value(run, rank_, 1, static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < level_.size(); ++i) level_[i] = value(run, rank_, 2, static_cast<std::int64_t>(i));
+    for (auto* buffer : {&straight_, &gathered_, &spread_}) std::ranges::fill(*buffer, -1);
+    std::ranges::fill(sums_, run);
+    executable_->set("k", k);
+    executable_->run();
+  }
+  bool is_right(int run, std::int64_t k) const {
+    const auto owner = static_cast<int>(k % size_);
+    const std::int64_t panel = k / size_, next = (k + 1) % 2, now = k % 2;
+    for (std::int64_t i = 0; i < length; ++i) {
+      const auto n = static_cast<std::size_t>(i);
+      const std::int32_t sent = value(run, owner, 0, panel * length + i);
+      if (straight_[n] != sent || spread_[2 * n + 1] != sent || spread_[2 * n] != -1) return false;
+      if (sums_[n] != run + std::int64_t{2} * sent) return false;
+      if (gathered_[n] != value(run, owner, 1, i / width * panels * width + panel * width + i % width)) return false;
+      const bool has_level = rank_ == (k + 1) % size_;
+      if (level_[static_cast<std::size_t>(next * length + i)] !=
+          value(run, has_level ? owner : rank_, 2, (has_level ? now : next) * length + i))
+        return false;
+    }
+    return true;
+  }
+  bool is_untouched(int run) const {
+    return std::ranges::count(straight_, -1) == length && std::ranges::count(spread_, -1) == 2 * length &&
+           std::ranges::count(gathered_, -1) == length && std::ranges::count(sums_, run) == length;
+  }
+
+ private:
+  static constexpr auto elements = static_cast<std::size_t>(length);
+  int rank_, size_;
+  std::optional<Executable> executable_;
+  std::vector<std::int32_t> flat_ = std::vector<std::int32_t>(panels * elements), blocks_ = flat_;
+  std::vector<std::int32_t> level_ = std::vector<std::int32_t>(2 * elements), spread_ = level_;
+  std::vector<std::int32_t> straight_ = std::vector<std::int32_t>(elements), gathered_ = straight_;
+  std::vector<std::int64_t> sums_ = std::vector<std::int64_t>(elements);
+};
+
+}  // namespace
+
+TEST_CASE("long panels of an owner that changes come whole, and nothing of those that are not there") {
+  on_ranks([](Engine& engine) {
+    Panels exchange(engine);
+    const std::int64_t all = Panels::panels * engine.size();
+    for (int run = 0; run < 12; ++run) {
+      const std::int64_t k = run * 5 % all;
+      exchange.run(run, k);
+      claim(exchange.is_right(run, k), "run " + std::to_string(run));
+      if (run % 4 != 3) continue;
+      claim(fails([&] { exchange.run(run, all + 1); }), "there are not so many panels");
+      claim(exchange.is_untouched(run), "nothing is written");
+    }
+  });
+}
