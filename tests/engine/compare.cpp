@@ -62,8 +62,8 @@ std::vector<std::string> classes_of(const PlanModel& plan) {
   std::vector<std::string> out;
   for (const Statement& s : as_run->statements) {
     const Knowledge k = infer_knowledge(*as_run, s);
-    const char* const found = k.is_varying ? ", varying" : planes_of(*as_run, s).empty() ? "" : ", on planes";
-    out.push_back(fmt::format("{}{}{}", name_of(k.knowledge), found, s.group >= 0 ? ", in a group" : ""));
+    out.push_back(fmt::format("{}{}{}{}", name_of(k.knowledge), k.is_varying ? ", varying" : "",
+                              planes_of(*as_run, s).empty() ? "" : ", on planes", s.group >= 0 ? ", in a group" : ""));
   }
   return out;
 }

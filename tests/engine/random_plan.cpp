@@ -128,7 +128,16 @@ class Drawing : Dice {
   /// The clauses that decide ranks, and what may stand as sender and receiver.
   void draw_ranks(RandomStatement& s, std::vector<std::string>& senders, std::vector<std::string>& receivers) {
     const std::string self = "rank";
-    switch (between(0, 11)) {
+    switch (between(0, 12)) {
+      case 12:  // an owner that varies
+        s.clauses = {"i in world"};
+        names_ = {"i"};
+        if (chance(40))
+          s.clauses.push_back(one_of<std::string>({"upper % 2 == 0 || i > 0", "(i + upper) % 3 < 2", "upper > 2"}));
+        senders = {
+            one_of<std::string>({"upper % size", "upper / 2 % size", "(i + upper) % size", "(2 * upper - i) % size"})};
+        receivers = {"i", one_of<std::string>({"(upper + 1) % size", "(i - upper) % size", "i * (upper % 2)"})};
+        break;
       case 9:
         s.clauses = {has("index") ? "to = index[rank % 12] % size" : "to = own * own % size"};
         names_ = {"to"};

@@ -57,7 +57,8 @@ struct Phases {
 };
 
 /// Ranks send their elements to rank 0, which puts them together in their order.
-const char* const applied_in_order = R"json({"kplan": 1, "name": "in-order", "buffers": {"a": {"type": "i64", "shape": [1]},
+const char* const applied_in_order =
+    R"json({"kplan": 1, "name": "in-order", "buffers": {"a": {"type": "i64", "shape": [1]},
     "b": {"type": "i64", "shape": [1]}},
     "operators": {"then": {"expression": "left * 10 + right", "associative": false, "commutative": false}},
     "statements": [{"communicate": "b[0]@0 << then << a[0]@r where r in world", "fresh": true}]})json";
