@@ -17,28 +17,43 @@ constexpr std::int64_t most_elements = std::int64_t{1} << 22;
   return out;
 }
 
-KnownPatterns::KnownPatterns(const PlanModel& plan, const Statement& s) : can_be_kept_(hangs_on_parameters(plan, s)) {
+KnownPatterns::KnownPatterns(const BoundPlan& bound, const Statement& s)
+    : can_be_kept_(hangs_on_parameters(*bound.model, s)) {
+  const PlanModel& plan = *bound.model;
   const VaryingNames names = varying_names(plan, s);
   parameters_.assign(names.parameters.begin(), names.parameters.end());
-  if (can_be_kept_) expressions_ = varying_expressions(plan, s);
   can_settle_ = can_be_kept_ && std::ranges::all_of(parameters_, [&](int p) {
                   return plan.parameters[static_cast<std::size_t>(p)].is_uniform;
                 });
+  if (!can_be_kept_) return;
+  for (const VaryingExpression& e : varying_expressions(plan, s)) {
+    Deciding& out = deciding_.emplace_back(Deciding{e, IndexProgram(*e.value, bound.state.size)});
+    if (!e.modulus) continue;
+    try {
+      out.modulus = evaluate_index(*e.modulus, {.state = &bound.state});
+    } catch (const EvaluationFault&) {  // then the pattern has none either
+    }
+  }
+}
+
+/// Throws EvaluationFault where it has none.
+[[gnu::hot]] ScalarValue KnownPatterns::value_of(const Deciding& e, const RankState& state) const {
+  constexpr std::int64_t largest = std::int64_t{1} << 62;  // larger ones may not fit when something is added
+  std::int64_t value = 0;
+  if (!e.value.is_complete() || !e.value.evaluate(state.parameters, value)) {
+    const ScalarValue out = kplan::evaluate(*e.expression.value, {.state = &state});
+    if (e.modulus == 0) return out;
+    value = out.as_integer();
+  }
+  if (e.modulus != 0 && std::abs(value) < largest) value = apply_index(Operation::mod, value, e.modulus, {});
+  return ScalarValue::integer(value);
 }
 
 [[gnu::hot]] void KnownPatterns::find_key(const RankState& state) {
-  constexpr std::int64_t largest = std::int64_t{1} << 62;  // larger ones may not fit when something is added
   key_.clear();
   const auto add = [this](const ScalarValue& value) { key_.insert(key_.end(), {value.bits[0], value.bits[1]}); };
   try {
-    for (const VaryingExpression& e : expressions_) {
-      ScalarValue value = evaluate(*e.value, {.state = &state});
-      if (e.modulus && std::abs(value.as_integer()) < largest) {
-        const std::int64_t modulus = evaluate_index(*e.modulus, {.state = &state});
-        value = ScalarValue::integer(apply_index(Operation::mod, value.as_integer(), modulus, {}));
-      }
-      add(value);
-    }
+    for (const Deciding& e : deciding_) add(value_of(e, state));
   } catch (const EvaluationFault&) {  // finding the pattern says what is wrong, if it comes to that
     key_.assign(1, 0);                // as long as no other
     for (const int p : parameters_) add(state.parameters[static_cast<std::size_t>(p)]);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/analysis/index_program.hpp"
 #include "engine/analysis/knowledge.hpp"
 #include "engine/runtime/found_pattern.hpp"
 
@@ -16,7 +17,7 @@ namespace kplan {
 /// Those of one statement that both ends work out. Forgets them all when they become too many, or too long.
 class KnownPatterns {
  public:
-  KnownPatterns(const PlanModel& plan, const Statement& s);
+  KnownPatterns(const BoundPlan& bound, const Statement& s);
 
   /// The pattern of the parameters, with their values set in its kernel calls; null where it is not known.
   FoundPattern* recall(const RankState& state);
@@ -39,12 +40,19 @@ class KnownPatterns {
     std::size_t operator()(const Key& key) const;
   };
 
+  /// Their values as steps, where there are some.
+  struct Deciding {
+    VaryingExpression expression;
+    IndexProgram value;
+    std::int64_t modulus = 0;  ///< 0: the whole value matters
+  };
   void find_key(const RankState& state);
+  ScalarValue value_of(const Deciding& e, const RankState& state) const;
 
   bool can_be_kept_ = false, can_settle_ = false;
-  std::vector<int> parameters_;                 ///< that decide the pattern
-  std::vector<VaryingExpression> expressions_;  ///< in which they do
-  Key key_;                                     ///< their values at the last recall()
+  std::vector<int> parameters_;     ///< that decide the pattern
+  std::vector<Deciding> deciding_;  ///< expressions in which they do
+  Key key_;                         ///< their values at the last recall()
   std::unordered_map<Key, FoundPattern, KeyHash> patterns_;
   std::int64_t elements_ = 0;
   std::unordered_map<Key, Standing, KeyHash> standings_;

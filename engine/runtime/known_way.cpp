@@ -21,7 +21,7 @@ KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
       knowledge_(infer_knowledge(*bound.model, statement_)),
       rank_(static_cast<int>(bound.state.rank)),
       planes_(planes_of(*bound.model, statement_)),
-      patterns_(*bound.model, statement_),
+      patterns_(bound, statement_),
       can_settle_(patterns_.can_settle() && bound.state.size > most_neighbours) {}
 
 /// Packs messages that their receivers expect straight into the letters, or gives these bodies.

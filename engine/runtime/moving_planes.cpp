@@ -17,10 +17,10 @@ MovingPlanes::MovingPlanes(const Program& program) {
       const Expr* const first = buffer.plane->firsts[d].get();
       if (!first) continue;
       const std::int64_t length = bound.state.layouts[static_cast<std::size_t>(reference.id)].shape[d];
-      if (first->kind != ExprKind::parameter || length == 0) out.is_plain = false;
-      else
-        out.indices.push_back({static_cast<std::size_t>(first->id), whole.shape[d] - length,
-                               whole.strides[d] * static_cast<std::int64_t>(buffer.type.size_bytes)});
+      IndexProgram value(*first, bound.state.size);
+      out.is_plain = out.is_plain && value.is_complete() && length > 0;
+      out.indices.push_back({std::move(value), whole.shape[d] - length,
+                             whole.strides[d] * static_cast<std::int64_t>(buffer.type.size_bytes)});
     }
   };
   for (const StatementSchedule& s : program.schedule.statements) {
@@ -39,9 +39,10 @@ MovingPlanes::MovingPlanes(const Program& program) {
 [[gnu::hot]] std::int64_t MovingPlanes::offset_bytes(const BoundPlan& bound, const Moving& plane) {
   std::int64_t out = 0;
   bool is_inside = plane.is_plain;
-  for (const Moving::Index& i : plane.indices) {
-    const std::int64_t index = bound.state.parameters[i.parameter].as_integer();
-    is_inside = is_inside && index >= 0 && index <= i.last;
+  for (std::size_t k = 0; is_inside && k < plane.indices.size(); ++k) {
+    const Moving::Index& i = plane.indices[k];
+    std::int64_t index = 0;
+    is_inside = i.value.evaluate(bound.state.parameters, index) && index >= 0 && index <= i.last;
     if (is_inside) out += index * i.stride_bytes;
   }
   if (is_inside) [[likely]]

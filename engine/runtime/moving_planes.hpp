@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/analysis/index_program.hpp"
 #include "engine/runtime/program.hpp"
 
 namespace kplan {
@@ -32,14 +33,14 @@ class MovingPlanes {
   struct Moving {
     const Statement* statement;
     const Expr* reference;
-    /// What is the value of a parameter, from 0 to `last`.
+    /// From 0 to `last`.
     struct Index {
-      std::size_t parameter;
+      IndexProgram value;
       std::int64_t last, stride_bytes;
     };
     bool may_be_outside;  ///< no fixed pattern has it
     std::vector<Index> indices;
-    bool is_plain = true;  ///< all its indices are
+    bool is_plain = true;  ///< all its indices are here
   };
   static std::int64_t offset_bytes(const BoundPlan& bound, const Moving& plane);
   void put_inside(const BoundPlan& bound, std::vector<BoundMemory>& memory) const;
