@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "engine/analysis/joined_fields.hpp"
@@ -32,12 +33,18 @@ namespace kplan {
     const ScalarValue v{Scalar::u64, {*u, 0}};
     return type == Scalar::u64 || is_real(type) || is_complex(type) ? convert(v, type) : fail(fmt::format("{}", *u));
   }
+  // Infinity is given as such.
+  const auto fits = [type](double x) {
+    const bool is_narrow = type == Scalar::f32 || type == Scalar::c64;
+    return !is_narrow || !std::isfinite(x) || std::isfinite(static_cast<float>(x));
+  };
   if (const auto* d = std::get_if<double>(&value.scalar()))
-    return is_real(type) || is_complex(type) ? convert(ScalarValue::real(*d), type)
-                                             : fail("the real number " + to_literal(ScalarValue::real(*d)));
+    return (is_real(type) || is_complex(type)) && fits(*d)
+               ? convert(ScalarValue::real(*d), type)
+               : fail("the real number " + to_literal(ScalarValue::real(*d)));
   const auto& c = std::get<std::complex<double>>(value.scalar());
   const ScalarValue v = ScalarValue::load(Scalar::c128, &c);
-  return is_complex(type) ? convert(v, type) : fail(to_text(v));
+  return is_complex(type) && fits(c.real()) && fits(c.imag()) ? convert(v, type) : fail(to_text(v));
 }
 
 BoundValues bind_values(const std::shared_ptr<const PlanModel>& model, const Values& values, std::int64_t rank,

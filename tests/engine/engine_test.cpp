@@ -327,6 +327,27 @@ TEST_CASE("values are numbers and arrays, nothing that turns into one by chance"
   });
 }
 
+TEST_CASE("a value that only rounds to infinity in the type of its parameter is refused; infinity is not") {
+  const Plan plan = Plan::parse(
+      R"({"kplan": 1, "name": "p", "parameters": {"x": {"type": "f32", "time": "varying"}, "z": {"type": "c64", "default": 0}},
+    "buffers": {"a": {"type": "f32", "shape": [1]}}, "statements": [{"communicate": "a[0]@rank <<= x@rank"}]})");
+  transport::run_local(1, [&](std::shared_ptr<transport::Transport> transport) {
+    Engine engine(transport);
+    CHECK_THROWS_WITH(engine.compile(plan, {{"x", 1e39}}), Catch::Contains("1e+39 was given for `x`, which is f32"));
+    CHECK_THROWS_WITH(engine.compile(plan, {{"x", 1}, {"z", std::complex<double>(0, -1e39)}}),
+                      Catch::Contains("was given for `z`, which is c64"));
+    Executable e = engine.compile(plan, {{"x", 3.4e38}});
+    float a = 0;
+    e.bind("a", a);
+    for (const double x : {3.4e38, -3.4e38, 1e-60, static_cast<double>(INFINITY)}) {
+      e.set("x", x);
+      e.run();
+      CHECK(a == static_cast<float>(x));
+    }
+    CHECK_THROWS_WITH(e.set("x", -1e39), Catch::Contains("which is f32"));
+  });
+}
+
 TEST_CASE("buffers that are only read are bound to constant memory, and any array will do") {
   transport::run_local(1, [](std::shared_ptr<transport::Transport> transport) {
     Engine engine(transport);
