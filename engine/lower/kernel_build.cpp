@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/lower/list_entries.hpp"
 
@@ -43,8 +44,14 @@ Lowering::Build::Build(const Lowering& l, const Piece& n) : lowering(l), nest(n)
   call.extents = nest.counts;
 }
 
-bool Lowering::Build::is_literal_stride(std::size_t d, std::size_t dimensions) const {
-  return lowering.literals_ == Literals::shapes || d + 1 == dimensions;
+bool Lowering::Build::is_literal_stride(const Track& track, std::size_t d, std::size_t unit) const {
+  const bool is_innermost = d + 1 == track.strides.size();
+  switch (lowering.literals_) {
+    case Literals::shapes: return true;
+    case Literals::extents: return is_innermost && std::cmp_equal(track.strides[d], unit);
+    case Literals::innermost: return is_innermost;
+  }
+  return false;
 }
 
 int Lowering::Build::stream(StreamKind kind, int buffer, const Track& track, std::size_t unit) {
@@ -65,7 +72,7 @@ int Lowering::Build::stream(StreamKind kind, int buffer, const Track& track, std
     s.list_stride_bytes = track.step;
   }
   for (std::size_t d = 0; d < track.strides.size(); ++d)
-    s.strides_bytes.push_back(is_literal_stride(d, track.strides.size()) ? track.strides[d] : at_run_time);
+    s.strides_bytes.push_back(is_literal_stride(track, d, unit) ? track.strides[d] : at_run_time);
   strides_bytes_.push_back(track.strides);
   call.streams.push_back(std::move(use));
   spec.streams.push_back(std::move(s));

@@ -45,7 +45,7 @@ struct Lowering::Build {
   KernelCall finish(const char* kind, int reduction, bool is_injective);
 
  private:
-  bool is_literal_stride(std::size_t d, std::size_t dimensions) const;
+  bool is_literal_stride(const Track& track, std::size_t d, std::size_t unit) const;
   int emit(jit::Instruction i);
   int constant(const ScalarValue& v);
   int apply(Operation op, Scalar type, int a, int b = -1, int c = -1, int guard = -1);
