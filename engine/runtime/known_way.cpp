@@ -13,6 +13,10 @@ namespace {
 /// nothing.
 constexpr int most_neighbours = 3;
 
+bool is_nowhere(const RunContext& context, const Expr& plane) {
+  return !context.memory[static_cast<std::size_t>(plane.id)].base;
+}
+
 }  // namespace
 
 KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
@@ -27,7 +31,7 @@ KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
 /// Packs messages that their receivers expect straight into the letters, or gives these bodies.
 [[gnu::hot]] void KnownWay::send(const RunContext& context, const Outbox& to) {
   arrived_.clear();
-  find(context);
+  if (!is_recalled_) find(context);
   if (!now_->has_part()) return;
   if (!planes_.empty()) require_planes(context);
   least_body_bytes_ = to.exchange.least_body_bytes();
@@ -61,16 +65,14 @@ void KnownWay::add_body(const RunContext& context, const Outbox& to, OutgoingMes
   to.letters.add_body(blocks_);
 }
 
-[[gnu::hot]] void KnownWay::find(const RunContext& context) {
-  now_ = &found_;
-  standing_ = KnownPatterns::Standing::is_new;
+[[gnu::hot]] void KnownWay::recall(const RunContext& context) {
   FoundPattern* const known = patterns_.recall(context.bound.state);
-  if (can_settle_) standing_ = patterns_.meet();
+  if (patterns_.can_settle()) standing_ = patterns_.meet();
   is_recalled_ = known != nullptr;
-  if (known) {
-    now_ = known;
-    return;
-  }
+  now_ = known ? known : &found_;
+}
+
+void KnownWay::find(const RunContext& context) {
   found_.bound.reset();
   StatementDraft draft = draft_statement(context.bound, number_, knowledge_);
   found_.bound = draft.bound;
@@ -82,13 +84,22 @@ void KnownWay::add_body(const RunContext& context, const Outbox& to, OutgoingMes
 
 /// Where something moves, all planes must be inside their buffers.
 [[gnu::hot]] void KnownWay::require_planes(const RunContext& context) const {
-  const auto is_nowhere = [&](const Expr* plane) { return !context.memory[static_cast<std::size_t>(plane->id)].base; };
-  if (std::ranges::none_of(planes_, is_nowhere)) [[likely]]
-    return;
   const StatementSchedule& s = now_->schedule;
   if (s.sends.empty() && s.receives.empty() && s.local_send.empty()) return;
   for (const Expr* plane : planes_)
-    if (is_nowhere(plane)) first_of_plane(context.bound, statement_, *plane);
+    if (is_nowhere(context, *plane)) [[unlikely]]
+      first_of_plane(context.bound, statement_, *plane);  // says what is wrong; memory of no elements may be nowhere
+}
+
+[[gnu::hot]] bool KnownWay::are_planes_inside(const RunContext& context) const {
+  try {
+    for (const Expr* plane : planes_)
+      if (is_nowhere(context, *plane)) [[unlikely]]
+        first_of_plane(context.bound, statement_, *plane);
+  } catch (const PlanError&) {
+    return false;
+  }
+  return true;
 }
 
 [[gnu::hot]] void KnownWay::take_letter(LetterKind kind, const transport::ReceivedLetter& letter) {

@@ -12,6 +12,14 @@ class KnownWay final : public VaryingWay {
  public:
   KnownWay(const BoundPlan& bound, std::size_t number);
 
+  /// Before send(): looks whether the pattern of this run's parameters is known.
+  void recall(const RunContext& context);
+  /// Whether these parameters are met for the first time, and lie where something can be; the same on all ranks where
+  /// they are uniform.
+  bool is_new(const RunContext& context) const {
+    return standing_ == KnownPatterns::Standing::is_new && are_planes_inside(context);
+  }
+
   void send(const RunContext& context, const Outbox& to) override;
   bool can_take() const override { return now_->bound.has_value(); }
   void take_letter(LetterKind kind, const transport::ReceivedLetter& letter) override;
@@ -21,8 +29,8 @@ class KnownWay final : public VaryingWay {
 
   /// Whether patterns can be settled; not worth it among few ranks.
   bool can_settle() const { return can_settle_; }
-  /// Of this run's pattern, after send(), the same on all ranks; of a new one where they cannot.
-  KnownPatterns::Standing standing() const { return standing_; }
+  /// Of this run's pattern, after recall(), the same on all ranks; of a new one where they cannot.
+  KnownPatterns::Standing standing() const { return can_settle_ ? standing_ : KnownPatterns::Standing::is_new; }
   /// World ranks that this one receives from in this run, ascending. For a settled pattern.
   std::span<const int> sources();
   /// All ranks have found this run's pattern right.
@@ -33,6 +41,7 @@ class KnownWay final : public VaryingWay {
   void find(const RunContext& context);
   void add_body(const RunContext& context, const Outbox& to, OutgoingMessage& m);
   void require_planes(const RunContext& context) const;
+  bool are_planes_inside(const RunContext& context) const;
   void compare_ends() const;
 
   const Statement& statement_;

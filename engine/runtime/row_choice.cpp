@@ -34,6 +34,11 @@ bool has_few_environments(const Statement& s, int turns) {
          std::ranges::count_if(s.clauses, is_generator) <= 1;
 }
 
+bool are_copies(const Statement& s) {
+  return std::ranges::all_of(s.reductions,
+                             [](const Reduction& r) { return r.is_assign && r.value_type == r.place_type; });
+}
+
 /// Whether contents that vary choose what is sent, or by whom to whom, so that every rank could replay the pattern, but
 /// none remember it. What is not just copied is left out: the general way has another order of elements then, and must
 /// not be met with letters of rows but where something is wrong.
@@ -41,10 +46,9 @@ bool is_new_in_every_run(const PlanModel& plan, const Statement& s) {
   // Where ranks are walked, the general way finds a rank's own environments at once.
   const bool walks_ranks = std::ranges::any_of(s.clauses, is_rank_set);
   return !s.is_pull && !varying_names(plan, s).buffers.empty() &&
-         (do_contents_choose_elements(s) || hangs_on_contents(s)) &&
-         std::ranges::all_of(s.reductions, [&](const Reduction& r) {
-           return r.is_assign && r.value_type == r.place_type && (!walks_ranks || r.sender->kind == ExprKind::rank);
-         });
+         (do_contents_choose_elements(s) || hangs_on_contents(s)) && are_copies(s) &&
+         (!walks_ranks ||
+          std::ranges::all_of(s.reductions, [](const Reduction& r) { return r.sender->kind == ExprKind::rank; }));
 }
 
 const Expr& decider_of(const Statement& s, const Reduction& r) { return s.is_pull ? *r.receiver : *r.sender; }
@@ -117,6 +121,17 @@ bool goes_by_rows(const PlanModel& plan, const Statement& s) {
   });
   return !has_long_updates && (do_slices_hang_on_contents(s, turns) || do_contents_choose_elements(s, turns) ||
                                has_few_environments(s, turns));
+}
+
+bool goes_by_rows_when_new(const PlanModel& plan, const Statement& s) {
+  if (s.is_fresh || s.is_pull || !hangs_on_parameters(plan, s) || !is_plain(plan, s) || !are_copies(s)) return false;
+  // Ranks must find alike what is new.
+  const auto is_uniform = [&](int p) { return plan.parameters[static_cast<std::size_t>(p)].is_uniform; };
+  if (infer_knowledge(plan, s).knowledge != KnowledgeClass::global ||
+      !std::ranges::all_of(varying_names(plan, s).parameters, is_uniform))
+    return false;
+  const std::optional<RowLoop> loop = loop_of_rows(plan, s);
+  return has_few_environments(s, loop && !loop->is_listed ? loop->variable : -1);
 }
 
 std::optional<RowLoop> loop_of_rows(const PlanModel& plan, const Statement& s) {

@@ -16,6 +16,10 @@ bool is_one_element(const PlanModel& plan, const Expr& e);
 /// Of a statement with a varying pattern. The same on all ranks, since it looks at no values.
 bool goes_by_rows(const PlanModel& plan, const Statement& s);
 
+/// Of a statement whose pattern hangs_on_parameters(): whether it goes by rows where their values are met for the first
+/// time, which costs less than a schedule does. The same on all ranks.
+bool goes_by_rows_when_new(const PlanModel& plan, const Statement& s);
+
 /// The statement with `p in world` as `p = rank` where p is who decides (the sender of a push, the receiver of a pull)
 /// and nothing else in the where-list names p: the same environments of this rank, and faults, without the environments
 /// of all others.

@@ -33,7 +33,9 @@ RowFinder::RowFinder(const BoundPlan& bound, const Statement& s, jit::Wait wait)
 
 /// Whether its values need not be in a letter.
 bool RowFinder::may_be_apart(const PartRows& part) const {
-  const auto is_written = [&](const PartRows& p) { return p.reduction->place->id == part.near.expression->id; };
+  const auto is_written = [&](const PartRows& p) {
+    return bound_.model->storage_of(p.reduction->place->id) == bound_.model->storage_of(part.near.expression->id);
+  };
   return !s_.is_pull && part.form.has_counts && !part.form.is_listed &&
          std::ranges::none_of(parts_, &PartRows::is_update) && std::ranges::none_of(parts_, is_written) &&
          are_contiguous(part, part.near) && are_contiguous(part, part.far);

@@ -39,7 +39,7 @@ ReadyCall make_listed_update(const BoundPlan& bound, std::size_t statement, int 
 
 std::unique_ptr<RowStatement> RowStatement::of(const BoundPlan& bound, std::size_t number, jit::Wait wait) {
   Statement s = with_own_rank(bound.model->statements[number]);
-  if (!goes_by_rows(*bound.model, s)) return nullptr;
+  if (!goes_by_rows(*bound.model, s) && !goes_by_rows_when_new(*bound.model, s)) return nullptr;
   return std::unique_ptr<RowStatement>(new RowStatement(bound, number, std::move(s), wait));
 }
 

@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/runtime/rows_way.hpp"
-
 namespace kplan {
 
 VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, transport::Transport& transport,
@@ -23,15 +21,11 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
       enclosed_(enclosed),
       letters_(rows),
       carried_(enclosed.incoming.size()) {
-  if (rows) {
-    way_ = std::make_unique<RowsWay>(bound, number, std::move(rows));
-  } else if (is_told(infer_knowledge(*bound.model, statement_))) {
-    way_ = std::make_unique<ToldWay>(bound, number);
-  } else {
-    auto way = std::make_unique<KnownWay>(bound, number);
-    known_ = way.get();
-    way_ = std::move(way);
-  }
+  if (rows) by_rows_ = std::make_unique<RowsWay>(bound, number, std::move(rows));
+  if (hangs_on_parameters(*bound.model, statement_) ||
+      !(by_rows_ || is_told(infer_knowledge(*bound.model, statement_))))
+    known_ = std::make_unique<KnownWay>(bound, number);
+  else if (!by_rows_) told_ = std::make_unique<ToldWay>(bound, number);
   if (is_asked_for() || can_settle()) second_ = transport.open_exchange(deadline);
   for (transport::SparseExchange* exchange : {first_.get(), second_.get()})
     if (exchange) exchange->keep(letters_.memory());
@@ -53,6 +47,7 @@ std::vector<int> VaryingStatement::others() const {
   letters_.clear(enclosed_.outgoing);
   asked_.clear();
   stage_ = Stage::asking;
+  choose_way(context);
   try {
     uniform_hash_ = uniform_.of(context.bound);
     way_->send(context, outbox(*first_));
@@ -66,6 +61,13 @@ std::vector<int> VaryingStatement::others() const {
     for (const transport::OutgoingLetter& letter : letters_.list()) asked_.push_back(letter.to);
   std::ranges::sort(asked_);
   begin_first(context);
+}
+
+[[gnu::hot]] void VaryingStatement::choose_way(const RunContext& context) {
+  if (known_) known_->recall(context);
+  if (by_rows_ && (!known_ || known_->is_new(context))) way_ = by_rows_.get();
+  else if (known_) way_ = known_.get();
+  else way_ = told_.get();
 }
 
 /// Begins the exchange in which nobody knows who sends to it.

@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "engine/runtime/known_way.hpp"
-#include "engine/runtime/row_statement.hpp"
+#include "engine/runtime/rows_way.hpp"
 #include "engine/runtime/uniform_check.hpp"
-#include "engine/runtime/varying_way.hpp"
 
 namespace kplan {
 
@@ -52,6 +51,7 @@ class VaryingStatement {
     if (!failure_) failure_ = failure;
   }
 
+  void choose_way(const RunContext& context);
   void begin_first(const RunContext& context);
   void begin_settled();
   void take_first(const RunContext& context);
@@ -67,8 +67,11 @@ class VaryingStatement {
   const Statement& statement_;
   UniformHash uniform_;
   int rank_, size_;  ///< in the world
-  std::unique_ptr<VaryingWay> way_;
-  KnownWay* known_ = nullptr;  ///< the way, where both ends work the pattern out
+  /// Its ways: by rows, known where both ends work the pattern out, or told; by rows and known where what is new goes
+  /// by rows.
+  std::unique_ptr<RowsWay> by_rows_;
+  std::unique_ptr<KnownWay> known_;
+  std::unique_ptr<ToldWay> told_;
   std::unique_ptr<transport::SparseExchange> first_;
   std::unique_ptr<transport::SparseExchange> second_;  ///< of values that were asked for, or to settle patterns
   /// All other ranks, where each gets a letter in every first exchange; empty where receivers find out who sends.
@@ -78,6 +81,7 @@ class VaryingStatement {
 
   // Of the run in progress.
   Stage stage_ = Stage::done;
+  VaryingWay* way_ = nullptr;
   std::vector<int> asked_, requesters_;  ///< world ranks that have been asked for values, or have asked for some
   std::vector<transport::ReceivedLetter> come_;  ///< in the first exchange, without what they carry
   std::vector<const std::byte*> carried_;        ///< that, by enclosed message

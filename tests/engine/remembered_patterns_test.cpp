@@ -145,6 +145,52 @@ TEST_CASE("a panel's owner and where it lies there vary") {
     });
 }
 
+TEST_CASE("rows of a factorization are right when they are new, and when they are met again") {
+  const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "rows",
+    "parameters": {"n": {"type": "i64"}, "k": {"type": "i64", "time": "varying"}},
+    "buffers": {"a": {"type": "i64", "shape": ["n", "n"]}, "c": {"type": "i64", "shape": ["n", "n"]},
+                "row": {"type": "i64", "shape": ["n"]}, "turns": {"type": "i64", "shape": ["n"]}},
+    "statements": [
+      {"name": "row", "communicate": "row[k:]@r <<= a[k / size, k:]@k % size where r in world"},
+      {"name": "turns", "communicate":
+        "turns[i]@r <<= a[k / size, i]@k % size where r in world, r != 0, i in {k ... n - 1}"},
+      {"name": "ring", "communicate": "c[k / size, k:]@(rank + 1) % size <<= c[(k + 1) / size, k:]@rank"}]})json");
+  for (const int ranks : {1, 2, 3, 5})
+    on_ranks(ranks, [&](Engine& engine) {
+      constexpr std::int64_t n = 9;
+      const std::int64_t rank = engine.rank(), size = engine.size();
+      Executable e = engine.compile(plan, {{"n", n}, {"k", 0}});
+      std::vector<std::int64_t> a(n * n), c(n * n), row(n), turns(n);
+      e.bind("a", a);
+      e.bind("c", c);
+      e.bind("row", row);
+      e.bind("turns", turns);
+      const auto value = [](std::int64_t run, std::int64_t owner, std::int64_t i) {
+        return 100000 * run + 1000 * owner + i;
+      };
+      for (std::int64_t run = 0; run < 4 * n; ++run) {
+        const std::int64_t k = run * 2 % n, from = (rank + size - 1) % size;
+        for (std::int64_t i = 0; i < n * n; ++i)
+          a[static_cast<std::size_t>(i)] = c[static_cast<std::size_t>(i)] = value(run, rank, i);
+        std::vector<std::int64_t> wanted = c, row_wanted = row, turns_wanted = turns;
+        for (std::int64_t i = k; i < n; ++i) {
+          wanted[static_cast<std::size_t>(k / size * n + i)] = value(run, from, (k + 1) / size * n + i);
+          row_wanted[static_cast<std::size_t>(i)] = value(run, k % size, k / size * n + i);
+          if (rank != 0) turns_wanted[static_cast<std::size_t>(i)] = value(run, k % size, k / size * n + i);
+        }
+        e.set("k", k);
+        const std::string message = error_of([&] { e.run(); });
+        const bool is_outside = (k + 1) / size == n;  // a row that is not there, on one rank
+        claim(is_outside == (message.find("is outside the 9") != std::string::npos), message);
+        if (is_outside) continue;
+        claim(row == row_wanted && turns == turns_wanted && c == wanted, "run " + std::to_string(run));
+      }
+      e.set("k", n);  // nothing moves, be it that the rows are there or not
+      const std::string message = error_of([&] { e.run(); });
+      claim(size == 1 || message.empty(), message);
+    });
+}
+
 TEST_CASE("a pattern that is wrong is wrong each time, and those before it stay right") {
   for (const int ranks : {2, 5})
     on_ranks(ranks, [](Engine& engine) {

@@ -79,8 +79,9 @@ struct Explanation {
   std::string way(std::size_t k) const {
     const Statement& s = plan->statements[k];
     if (goes_by_rows(*plan, with_own_rank(s))) return "row by row";
-    return hangs_on_parameters(*plan, s) ? "a schedule for each set of parameters, remembered"
-                                         : "a schedule made in every run, in tens of microseconds";
+    if (!hangs_on_parameters(*plan, s)) return "a schedule made in every run, in tens of microseconds";
+    return fmt::format("{}a schedule for each set of parameters, remembered",
+                       goes_by_rows_when_new(*plan, with_own_rank(s)) ? "row by row at first, then " : "");
   }
 };
 
