@@ -38,14 +38,14 @@ KnownPatterns::KnownPatterns(const BoundPlan& bound, const Statement& s)
 
 /// Throws EvaluationFault where it has none.
 [[gnu::hot]] ScalarValue KnownPatterns::value_of(const Deciding& e, const RankState& state) const {
-  constexpr std::int64_t largest = std::int64_t{1} << 62;  // larger ones may not fit when something is added
+  constexpr std::int64_t largest = std::int64_t{1} << 40;  // sums of larger ones may not fit, which is an error
   std::int64_t value = 0;
   if (!e.value.is_complete() || !e.value.evaluate(state.parameters, value)) {
     const ScalarValue out = kplan::evaluate(*e.expression.value, {.state = &state});
     if (e.modulus == 0) return out;
     value = out.as_integer();
   }
-  if (e.modulus != 0 && std::abs(value) < largest) value = apply_index(Operation::mod, value, e.modulus, {});
+  if (e.modulus != 0 && value > -largest && value < largest) value = apply_index(Operation::mod, value, e.modulus, {});
   return ScalarValue::integer(value);
 }
 

@@ -149,12 +149,13 @@ std::span<const std::span<std::byte>> KnownWay::places(int from, const std::vect
   return places_[k];
 }
 
-[[gnu::hot]] std::span<const int> KnownWay::sources() {
-  sources_.clear();
-  for (const Message& m : now_->schedule.receives)
-    if (m.element_count > 0) sources_.push_back(static_cast<int>(now_->schedule.world_rank_of(m.peer)));
-  std::ranges::sort(sources_);
-  return sources_;
+[[gnu::hot]] std::span<const int> KnownWay::peers_of(const std::vector<Message>& messages) {
+  peers_.clear();
+  if (!now_->has_part()) return peers_;
+  for (const Message& m : messages)
+    if (m.element_count > 0) peers_.push_back(static_cast<int>(now_->schedule.world_rank_of(m.peer)));
+  std::ranges::sort(peers_);
+  return peers_;
 }
 
 }  // namespace kplan

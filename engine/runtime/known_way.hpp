@@ -31,9 +31,13 @@ class KnownWay final : public VaryingWay {
   bool can_settle() const { return can_settle_; }
   /// Of this run's pattern, after recall(), the same on all ranks; of a new one where they cannot.
   KnownPatterns::Standing standing() const { return can_settle_ ? standing_ : KnownPatterns::Standing::is_new; }
-  /// World ranks that this one receives from in this run, ascending. For a settled pattern.
-  std::span<const int> sources();
-  /// All ranks have found this run's pattern right.
+  /// World ranks that this one receives from, and sends to, in this run, ascending; none where the pattern could not be
+  /// found. For a settled pattern.
+  std::span<const int> sources() { return peers_of(now_->schedule.receives); }
+  std::span<const int> receivers() { return peers_of(now_->schedule.sends); }
+  /// Whether this run's pattern is there for the next ones, so that nothing can go wrong in finding it.
+  bool is_kept() const { return now_ != &found_ || !found_.has_part(); }
+  /// All ranks have found this run's pattern right, and keep it.
   void settle() { patterns_.settle(); }
 
  private:
@@ -43,6 +47,7 @@ class KnownWay final : public VaryingWay {
   void require_planes(const RunContext& context) const;
   bool are_planes_inside(const RunContext& context) const;
   void compare_ends() const;
+  std::span<const int> peers_of(const std::vector<Message>& messages);
 
   const Statement& statement_;
   std::size_t number_;
@@ -56,7 +61,7 @@ class KnownWay final : public VaryingWay {
   bool is_recalled_ = false;  ///< from an earlier run
   KnownPatterns::Standing standing_ = KnownPatterns::Standing::is_new;
   ArrivedPatterns arrived_;
-  std::vector<int> sources_;
+  std::vector<int> peers_;
   std::size_t least_body_bytes_ = 0;                       ///< messages of so many bytes and more go as bodies; 0: none
   std::vector<std::vector<std::span<std::byte>>> places_;  ///< of those that come, by number of the message
   std::vector<std::span<const std::byte>> blocks_;         ///< of one that is sent

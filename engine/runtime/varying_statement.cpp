@@ -79,11 +79,13 @@ std::vector<int> VaryingStatement::others() const {
   first_->begin(letters_.list(), always_told_);
 }
 
-/// Those that this rank receives from are known, and they know of it.
+/// Those that this rank receives from are known, and they know of it: if nothing else they get a failure.
 [[gnu::hot]] void VaryingStatement::begin_settled() {
-  if (!failure_) return first_->begin(letters_.list(), known_->sources());
-  letters_.clear();
-  first_->begin({}, {});
+  if (failure_) {
+    letters_.tell_failure(failure_, known_->receivers());
+    letters_.add_grown(uniform_hash_);
+  }
+  first_->begin(letters_.list(), known_->sources());
 }
 
 [[gnu::hot]] bool VaryingStatement::advance(const RunContext& context) {
@@ -100,7 +102,7 @@ std::vector<int> VaryingStatement::others() const {
   if (stage_ == Stage::done) return true;
   if (!second_->is_complete()) return false;
   if (stage_ == Stage::answering) take_answers(context);
-  else if (!failure_ && second_->received().empty()) known_->settle();
+  else if (!failure_ && known_->is_kept() && second_->received().empty()) known_->settle();
   stage_ = Stage::done;
   return true;
 }
@@ -200,10 +202,10 @@ std::vector<int> VaryingStatement::others() const {
   }
 }
 
-/// A rank that has found something wrong tells all others so.
+/// A rank that has found something wrong, or is to find it anew in each run, tells all others so.
 void VaryingStatement::begin_settling() {
   letters_.clear();
-  if (failure_) letters_.add_heads(others(), uniform_hash_);
+  if (failure_ || !known_->is_kept()) letters_.add_heads(others(), uniform_hash_);
   second_->begin(letters_.list());
 }
 

@@ -145,6 +145,36 @@ TEST_CASE("a panel's owner and where it lies there vary") {
     });
 }
 
+TEST_CASE(
+    "sums that overflow are errors, be their remainders met before or not, and what some rank does not remember is "
+    "right") {
+  const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "sums",
+    "parameters": {"n": {"type": "i64"}, "j": {"type": "i64", "time": "varying"}, "k": {"type": "i64", "time": "varying"}},
+    "buffers": {"a": {"type": "u8", "shape": ["n"]}, "got": {"type": "u8", "shape": ["n"]}},
+    "statements": [{"communicate":
+      "got[:]@r <<= a[:]@s where s in world, (s + j + k) % size == 1 % size, r in world"}]})json");
+  constexpr std::int64_t n = 1100000;  // the sender of five ranks has more elements than it keeps
+  for (const int ranks : {2, 5})
+    on_ranks(ranks, [&](Engine& engine) {
+      const std::int64_t size = engine.size(), near = (std::int64_t{1} << 62) / size * size;
+      Executable e = engine.compile(plan, {{"n", n}, {"j", 0}, {"k", 0}});
+      std::vector<std::uint8_t> a(n), got(n);
+      e.bind("a", a);
+      e.bind("got", got);
+      for (int run = 0; run < 10; ++run) {
+        std::ranges::fill(a, static_cast<std::uint8_t>(10 * run + engine.rank()));
+        const bool is_too_large = run == 4 || run == 7;
+        e.set("j", is_too_large ? near : 3 * size);
+        e.set("k", is_too_large ? near + 2 * size : 0);
+        const std::string message = error_of([&] { e.run(); });
+        claim(is_too_large == (message.find("overflows") != std::string::npos), message);
+        claim(
+            is_too_large || (message.empty() && got[7] == 10 * run + 1 && got == std::vector<std::uint8_t>(n, got[7])),
+            "run " + std::to_string(run) + ": " + message);
+      }
+    });
+}
+
 TEST_CASE("rows of a factorization are right when they are new, and when they are met again") {
   const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "rows",
     "parameters": {"n": {"type": "i64"}, "k": {"type": "i64", "time": "varying"}},
