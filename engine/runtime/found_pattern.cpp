@@ -51,10 +51,9 @@ void FoundPattern::place_received(std::size_t least_bytes) {
   if (!has_part()) return;
   for (IncomingMessage& m : receiving->incoming) {
     const ArrivedPattern* const from = m.is_local ? nullptr : arrived.from(m.peer);
-    const bool is_body = from && from->has_body;
-    if (is_body && m.placement) continue;  // it is there
-    const std::byte* message = m.is_local || is_body ? m.staged.data() : nullptr;
-    if (from && !is_body) message = from->payload.data();
+    if (from && from->has_body && m.placement) continue;  // it is there
+    const std::byte* message = m.is_local ? m.staged.data() : nullptr;
+    if (from) message = from->payload.data();
     const bool is_direct = m.is_local && m.staging.empty();
     context.unpack(m.calls, message, /*has_values=*/is_direct);
   }

@@ -25,7 +25,7 @@ struct FoundPattern {
   void place_received(std::size_t least_bytes);
   /// Reads what stays on this rank, where it cannot be moved directly, before anything is written.
   void stage(const RunContext& context);
-  /// Applies what has come, and what stays. Bodies of letters are where `placement` says, or else in `staged`.
+  /// Applies what has come, and what stays; bodies of letters are there already where `placement` says so.
   void apply(const RunContext& context, const ArrivedPatterns& arrived);
 };
 

@@ -17,8 +17,8 @@ constexpr std::int64_t most_elements = std::int64_t{1} << 22;
   return out;
 }
 
-KnownPatterns::KnownPatterns(const BoundPlan& bound, const Statement& s)
-    : can_be_kept_(hangs_on_parameters(*bound.model, s)) {
+KnownPatterns::KnownPatterns(const BoundPlan& bound, const Statement& s, int most_new)
+    : can_be_kept_(hangs_on_parameters(*bound.model, s)), most_new_(most_new) {
   const PlanModel& plan = *bound.model;
   const VaryingNames names = varying_names(plan, s);
   parameters_.assign(names.parameters.begin(), names.parameters.end());
@@ -73,10 +73,10 @@ KnownPatterns::KnownPatterns(const BoundPlan& bound, const Statement& s)
 }
 
 [[gnu::hot]] KnownPatterns::Standing KnownPatterns::meet() {
-  if (const auto known = standings_.find(key_); known != standings_.end()) return known->second;
-  if (standings_.size() >= most_patterns) standings_.clear();
-  standings_[key_] = Standing::was_met;
-  return Standing::is_new;
+  if (meetings_.size() >= most_patterns && !meetings_.contains(key_)) meetings_.clear();
+  int& meetings = meetings_[key_];
+  if (meetings == settled) return Standing::is_settled;
+  return meetings++ < most_new_ ? Standing::is_new : Standing::was_met;
 }
 
 FoundPattern* KnownPatterns::keep(FoundPattern& found) {
@@ -89,7 +89,11 @@ FoundPattern* KnownPatterns::keep(FoundPattern& found) {
     elements_ = 0;
   }
   elements_ += elements;
-  return &(patterns_[key_] = std::exchange(found, {}));
+  FoundPattern& kept = patterns_[key_];
+  kept = {};
+  kept.bound = std::exchange(found.bound, std::nullopt);  // what has been made of another pattern stays
+  kept.schedule = std::exchange(found.schedule, {});
+  return &kept;
 }
 
 }  // namespace kplan

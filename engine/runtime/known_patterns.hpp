@@ -17,7 +17,8 @@ namespace kplan {
 /// Those of one statement that both ends work out. Forgets them all when they become too many, or too long.
 class KnownPatterns {
  public:
-  KnownPatterns(const BoundPlan& bound, const Statement& s);
+  /// `most_new`: patterns are new so many times.
+  KnownPatterns(const BoundPlan& bound, const Statement& s, int most_new);
 
   /// The pattern of the parameters, with their values set in its kernel calls; null where it is not known.
   FoundPattern* recall(const RankState& state);
@@ -27,12 +28,12 @@ class KnownPatterns {
 
   /// Whether patterns can be settled.
   bool can_settle() const { return can_settle_; }
-  enum class Standing : std::uint8_t { is_new, was_met, is_settled };
+  enum class Standing : std::uint8_t { is_new, was_met, is_settled };  ///< met often enough
   /// What the ranks know together of the values of the last recall(), which counts as one more meeting; the same on all
   /// of them. For can_settle().
   Standing meet();
   /// All ranks have found the pattern of the last recall() right.
-  void settle() { standings_[key_] = Standing::is_settled; }
+  void settle() { meetings_[key_] = settled; }
 
  private:
   using Key = std::vector<std::uint64_t>;
@@ -40,10 +41,9 @@ class KnownPatterns {
     std::size_t operator()(const Key& key) const;
   };
 
-  /// Their values as steps, where there are some.
   struct Deciding {
     VaryingExpression expression;
-    IndexProgram value;
+    IndexProgram value;        ///< as steps, where there are some
     std::int64_t modulus = 0;  ///< 0: the whole value matters
   };
   void find_key(const RankState& state);
@@ -55,7 +55,9 @@ class KnownPatterns {
   Key key_;                         ///< their values at the last recall()
   std::unordered_map<Key, FoundPattern, KeyHash> patterns_;
   std::int64_t elements_ = 0;
-  std::unordered_map<Key, Standing, KeyHash> standings_;
+  static constexpr int settled = -1;
+  int most_new_;
+  std::unordered_map<Key, int, KeyHash> meetings_;  ///< how many, or `settled`
 };
 
 }  // namespace kplan

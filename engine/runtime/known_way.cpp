@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/analysis/planes.hpp"
+#include "engine/runtime/row_choice.hpp"
 #include "engine/schedule/ends.hpp"
 
 namespace kplan {
@@ -13,6 +14,11 @@ namespace {
 /// nothing.
 constexpr int most_neighbours = 3;
 
+/// What goes by rows when it is new had better do so until it is worth a schedule, which takes as long as some ten
+/// runs.
+constexpr int runs_by_rows = 4;
+
+/// Whether it is outside its buffer, or memory of no elements.
 bool is_nowhere(const RunContext& context, const Expr& plane) {
   return !context.memory[static_cast<std::size_t>(plane.id)].base;
 }
@@ -25,7 +31,7 @@ KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
       knowledge_(infer_knowledge(*bound.model, statement_)),
       rank_(static_cast<int>(bound.state.rank)),
       planes_(planes_of(*bound.model, statement_)),
-      patterns_(bound, statement_),
+      patterns_(bound, statement_, goes_by_rows_when_new(*bound.model, with_own_rank(statement_)) ? runs_by_rows : 1),
       can_settle_(patterns_.can_settle() && bound.state.size > most_neighbours) {}
 
 /// Packs messages that their receivers expect straight into the letters, or gives these bodies.
@@ -33,7 +39,8 @@ KnownWay::KnownWay(const BoundPlan& bound, std::size_t number)
   arrived_.clear();
   if (!is_recalled_) find(context);
   if (!now_->has_part()) return;
-  if (!planes_.empty()) require_planes(context);
+  if (!are_planes_inside_) [[unlikely]]
+    require_planes(context);
   least_body_bytes_ = to.exchange.least_body_bytes();
   if (!is_recalled_ || !now_->sending) {
     now_->make_sending(context, reuse());
@@ -70,6 +77,7 @@ void KnownWay::add_body(const RunContext& context, const Outbox& to, OutgoingMes
   if (patterns_.can_settle()) standing_ = patterns_.meet();
   is_recalled_ = known != nullptr;
   now_ = known ? known : &found_;
+  are_planes_inside_ = are_planes_inside(context);
 }
 
 void KnownWay::find(const RunContext& context) {
@@ -83,21 +91,25 @@ void KnownWay::find(const RunContext& context) {
 }
 
 /// Where something moves, all planes must be inside their buffers.
-[[gnu::hot]] void KnownWay::require_planes(const RunContext& context) const {
+void KnownWay::require_planes(const RunContext& context) const {
   const StatementSchedule& s = now_->schedule;
   if (s.sends.empty() && s.receives.empty() && s.local_send.empty()) return;
   for (const Expr* plane : planes_)
-    if (is_nowhere(context, *plane)) [[unlikely]]
-      first_of_plane(context.bound, statement_, *plane);  // says what is wrong; memory of no elements may be nowhere
+    if (is_nowhere(context, *plane)) first_of_plane(context.bound, statement_, *plane);  // says what is wrong
 }
 
+/// The same on all ranks, whatever memory they have.
 [[gnu::hot]] bool KnownWay::are_planes_inside(const RunContext& context) const {
-  try {
-    for (const Expr* plane : planes_)
-      if (is_nowhere(context, *plane)) [[unlikely]]
-        first_of_plane(context.bound, statement_, *plane);
-  } catch (const PlanError&) {
-    return false;
+  for (const Expr* plane : planes_) {
+    if (!is_nowhere(context, *plane)) [[likely]]
+      continue;
+    const auto whole = static_cast<std::size_t>(context.bound.model->storage_of(plane->id));
+    if (context.memory[whole].base) return false;
+    try {
+      first_of_plane(context.bound, statement_, *plane);
+    } catch (const PlanError&) {
+      return false;
+    }
   }
   return true;
 }
@@ -143,8 +155,11 @@ std::span<const std::span<std::byte>> KnownWay::places(int from, const std::vect
   if (m->placement) {
     m->placement->list_blocks(memory, places_[k]);
   } else {
-    m->staged.resize(m->bytes);
-    places_[k].push_back(m->staged);
+    if (staged_->size() <= k) staged_->resize(k + 1);
+    Unfilled<std::byte>& staged = (*staged_)[k];
+    if (staged.size() < m->bytes) staged.resize(m->bytes);
+    places_[k].emplace_back(staged.data(), m->bytes);
+    arrived_.set_payload(m->peer, places_[k].back());
   }
   return places_[k];
 }

@@ -3,6 +3,8 @@
 // compares that with what comes. Once all ranks have agreed that a pattern is right (known_patterns.hpp), only those
 // wait for each other that have messages.
 
+#include <memory>
+
 #include "engine/runtime/known_patterns.hpp"
 #include "engine/runtime/varying_way.hpp"
 
@@ -16,9 +18,10 @@ class KnownWay final : public VaryingWay {
   void recall(const RunContext& context);
   /// Whether these parameters are met for the first time, and lie where something can be; the same on all ranks where
   /// they are uniform.
-  bool is_new(const RunContext& context) const {
-    return standing_ == KnownPatterns::Standing::is_new && are_planes_inside(context);
-  }
+  bool is_new() const { return standing_ == KnownPatterns::Standing::is_new && are_planes_inside_; }
+
+  /// What bodies may still go to when this is no more.
+  std::shared_ptr<const void> memory() const { return staged_; }
 
   void send(const RunContext& context, const Outbox& to) override;
   bool can_take() const override { return now_->bound.has_value(); }
@@ -29,8 +32,11 @@ class KnownWay final : public VaryingWay {
 
   /// Whether patterns can be settled; not worth it among few ranks.
   bool can_settle() const { return can_settle_; }
-  /// Of this run's pattern, after recall(), the same on all ranks; of a new one where they cannot.
-  KnownPatterns::Standing standing() const { return can_settle_ ? standing_ : KnownPatterns::Standing::is_new; }
+  /// Of this run's pattern, after recall(), the same on all ranks; of a new one where they cannot, and where all ranks
+  /// are to hear that there is no such plane.
+  KnownPatterns::Standing standing() const {
+    return can_settle_ && are_planes_inside_ ? standing_ : KnownPatterns::Standing::is_new;
+  }
   /// World ranks that this one receives from, and sends to, in this run, ascending; none where the pattern could not be
   /// found. For a settled pattern.
   std::span<const int> sources() { return peers_of(now_->schedule.receives); }
@@ -54,6 +60,7 @@ class KnownWay final : public VaryingWay {
   Knowledge knowledge_;
   int rank_;                         ///< in the world
   std::vector<const Expr*> planes_;  ///< of the statement
+  bool are_planes_inside_ = true;    ///< their buffers, in this run
   KnownPatterns patterns_;
   bool can_settle_;
   FoundPattern found_;  ///< where it is not kept
@@ -62,7 +69,9 @@ class KnownWay final : public VaryingWay {
   KnownPatterns::Standing standing_ = KnownPatterns::Standing::is_new;
   ArrivedPatterns arrived_;
   std::vector<int> peers_;
-  std::size_t least_body_bytes_ = 0;                       ///< messages of so many bytes and more go as bodies; 0: none
+  std::size_t least_body_bytes_ = 0;  ///< messages of so many bytes and more go as bodies; 0: none
+  /// Bodies that are unpacked, by number of the message.
+  std::shared_ptr<std::vector<Unfilled<std::byte>>> staged_ = std::make_shared<std::vector<Unfilled<std::byte>>>();
   std::vector<std::vector<std::span<std::byte>>> places_;  ///< of those that come, by number of the message
   std::vector<std::span<const std::byte>> blocks_;         ///< of one that is sent
 };

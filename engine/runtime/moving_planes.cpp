@@ -35,8 +35,8 @@ MovingPlanes::MovingPlanes(const Program& program) {
   }
 }
 
-/// From the beginning of the buffer.
-[[gnu::hot]] std::int64_t MovingPlanes::offset_bytes(const BoundPlan& bound, const Moving& plane) {
+/// From the beginning of the buffer; nothing where it is outside and may be. Throws PlanError where it must not.
+[[gnu::hot]] std::optional<std::int64_t> MovingPlanes::offset_bytes(const BoundPlan& bound, const Moving& plane) {
   std::int64_t out = 0;
   bool is_inside = plane.is_plain;
   for (std::size_t k = 0; is_inside && k < plane.indices.size(); ++k) {
@@ -47,8 +47,14 @@ MovingPlanes::MovingPlanes(const Program& program) {
   }
   if (is_inside) [[likely]]
     return out;
-  const ElementType& type = bound.model->buffers[static_cast<std::size_t>(plane.reference->id)].type;
-  return first_of_plane(bound, *plane.statement, *plane.reference) * static_cast<std::int64_t>(type.size_bytes);
+  if (plane.is_plain && plane.may_be_outside) return std::nullopt;
+  try {
+    const ElementType& type = bound.model->buffers[static_cast<std::size_t>(plane.reference->id)].type;
+    return first_of_plane(bound, *plane.statement, *plane.reference) * static_cast<std::int64_t>(type.size_bytes);
+  } catch (const PlanError&) {
+    if (!plane.may_be_outside) throw;
+    return std::nullopt;
+  }
 }
 
 [[gnu::hot]] std::exception_ptr MovingPlanes::put(const Program& program, std::vector<BoundMemory>& memory) {
@@ -64,15 +70,12 @@ MovingPlanes::MovingPlanes(const Program& program) {
 /// Throws PlanError where one is outside that must not be.
 [[gnu::hot]] void MovingPlanes::put_inside(const BoundPlan& bound, std::vector<BoundMemory>& memory) const {
   for (const Moving& plane : planes_) {
+    const std::optional<std::int64_t> offset = offset_bytes(bound, plane);
     const auto b = static_cast<std::size_t>(plane.reference->id);
-    try {
-      const auto offset = static_cast<std::size_t>(offset_bytes(bound, plane));
-      const BoundMemory& whole = memory[static_cast<std::size_t>(bound.model->buffers[b].plane->buffer)];
-      if (whole.base) memory[b] = {whole.base + offset, whole.bytes - offset, whole.is_seldom_written};
-    } catch (const PlanError&) {
-      if (!plane.may_be_outside) throw;
-      memory[b] = {};
-    }
+    const BoundMemory& whole = memory[static_cast<std::size_t>(bound.model->buffers[b].plane->buffer)];
+    const auto bytes = static_cast<std::size_t>(offset.value_or(0));
+    if (!offset) memory[b] = {};
+    else if (whole.base) memory[b] = {whole.base + bytes, whole.bytes - bytes, whole.is_seldom_written};
   }
 }
 

@@ -2,6 +2,7 @@
 // Planes of buffers that a run's parameters choose (analysis/planes.hpp): where they lie.
 
 #include <exception>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,7 +43,7 @@ class MovingPlanes {
     std::vector<Index> indices;
     bool is_plain = true;  ///< all its indices are here
   };
-  static std::int64_t offset_bytes(const BoundPlan& bound, const Moving& plane);
+  static std::optional<std::int64_t> offset_bytes(const BoundPlan& bound, const Moving& plane);
   void put_inside(const BoundPlan& bound, std::vector<BoundMemory>& memory) const;
   void put_aside(const Program& program, std::vector<BoundMemory>& memory);
 

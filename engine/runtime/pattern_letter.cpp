@@ -85,6 +85,11 @@ void write_body_letter(std::byte* letter, std::uint64_t uniform_hash, const Mess
   return at != all_.end() && at->from == peer ? &*at : nullptr;
 }
 
+void ArrivedPatterns::set_payload(std::int64_t peer, std::span<const std::byte> payload) {
+  const auto at = std::ranges::lower_bound(all_, peer, {}, &ArrivedPattern::from);
+  if (at != all_.end() && at->from == peer) at->payload = payload;
+}
+
 std::vector<Notice> ArrivedPatterns::take_notices() {
   std::vector<Notice> out;
   for (ArrivedPattern& arrived : all_)

@@ -61,6 +61,8 @@ class ArrivedPatterns {
   std::span<const ArrivedPattern> all() const { return all_; }
   /// Null where nothing has come from there.
   const ArrivedPattern* from(std::int64_t peer) const;
+  /// Where the body is that has come from there.
+  void set_payload(std::int64_t peer, std::span<const std::byte> payload);
   /// The notices, which are no longer here then.
   std::vector<Notice> take_notices();
 

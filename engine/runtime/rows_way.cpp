@@ -18,7 +18,7 @@ RowsWay::RowsWay(const BoundPlan& bound, std::size_t number, std::shared_ptr<Row
 }
 
 [[gnu::hot]] void RowsWay::take_letter(LetterKind kind, const transport::ReceivedLetter& letter) {
-  if (kind == LetterKind::pattern) fail_damaged_letter();
+  if (kind != LetterKind::rows && kind != LetterKind::rows_and_body) fail_damaged_letter();
   came_.push_back({rows_->bound().number_of(letter.from), letter.bytes, kind == LetterKind::rows_and_body});
 }
 

@@ -19,9 +19,8 @@ class SentLetters {
  public:
   using Letter = Unfilled<std::byte>;
 
-  /// `others`: keeps what bodies of letters are listed in, too.
-  explicit SentLetters(std::shared_ptr<const void> others) { memory_->others = std::move(others); }
-
+  /// Keeps what else bodies of letters are listed in, come from or go to.
+  void keep(std::shared_ptr<const void> other) { memory_->others.push_back(std::move(other)); }
   /// For exchanges to keep as long as letters may be read.
   std::shared_ptr<const void> memory() const { return memory_; }
   /// What the next exchange sends.
@@ -72,7 +71,7 @@ class SentLetters {
     std::vector<Letter> added;  ///< by their place in the list, where the exchange has no room for them
     std::vector<Body> bodies;   ///< by the same
     LetterHead head;
-    std::shared_ptr<const void> others;
+    std::vector<std::shared_ptr<const void>> others;
   };
   std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
   std::vector<transport::OutgoingLetter> list_;

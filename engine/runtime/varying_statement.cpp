@@ -19,13 +19,14 @@ VaryingStatement::VaryingStatement(const BoundPlan& bound, std::size_t number, t
       size_(transport.size()),
       first_(transport.open_exchange(deadline)),
       enclosed_(enclosed),
-      letters_(rows),
       carried_(enclosed.incoming.size()) {
+  if (rows) letters_.keep(rows);
   if (rows) by_rows_ = std::make_unique<RowsWay>(bound, number, std::move(rows));
   if (hangs_on_parameters(*bound.model, statement_) ||
       !(by_rows_ || is_told(infer_knowledge(*bound.model, statement_))))
     known_ = std::make_unique<KnownWay>(bound, number);
   else if (!by_rows_) told_ = std::make_unique<ToldWay>(bound, number);
+  if (known_) letters_.keep(known_->memory());
   if (is_asked_for() || can_settle()) second_ = transport.open_exchange(deadline);
   for (transport::SparseExchange* exchange : {first_.get(), second_.get()})
     if (exchange) exchange->keep(letters_.memory());
@@ -65,7 +66,7 @@ std::vector<int> VaryingStatement::others() const {
 
 [[gnu::hot]] void VaryingStatement::choose_way(const RunContext& context) {
   if (known_) known_->recall(context);
-  if (by_rows_ && (!known_ || known_->is_new(context))) way_ = by_rows_.get();
+  if (by_rows_ && (!known_ || known_->is_new())) way_ = by_rows_.get();
   else if (known_) way_ = known_.get();
   else way_ = told_.get();
 }

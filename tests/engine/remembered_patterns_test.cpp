@@ -175,6 +175,56 @@ TEST_CASE(
     });
 }
 
+TEST_CASE("a pattern that was refused when it was met first is right later, whatever went before it") {
+  const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "refused",
+    "parameters": {"n": {"type": "i64"}, "k": {"type": "i64", "time": "varying"}, "j": {"type": "i64", "time": "varying"}},
+    "buffers": {"a": {"type": "u8", "shape": [2, "n"]}, "b": {"type": "u8", "shape": [2, "n"]}},
+    "statements": [{"communicate": "a[k, 0:j]@1 << max << b[k, 0:j]@0"}]})json");
+  constexpr std::int64_t n = 5000000;  // more elements than are kept
+  on_ranks(2, [&](Engine& engine) {
+    Executable e = engine.compile(plan, {{"n", n}, {"k", 0}, {"j", 0}});
+    std::vector<std::uint8_t> a(2 * n), b(2 * n, 7);
+    e.bind("a", a);
+    e.bind("b", b);
+    const auto run = [&](std::int64_t k, std::int64_t j) {
+      std::ranges::fill(a, std::uint8_t{1});
+      e.set("k", k);
+      e.set("j", j);
+      const std::string message = error_of([&] { e.run(); });
+      const auto changed = std::ranges::count(a, 7);
+      claim(changed == (engine.rank() == 1 && k < 2 ? j : 0), std::to_string(changed) + " were written");
+      claim(message.empty() == (k < 2), message);
+    };
+    for (int i = 0; i < 3; ++i) run(0, n);
+    run(2, 10);
+    run(0, 10);
+    run(1, 10);
+  });
+}
+
+TEST_CASE("all ranks hear of a plane that is not there, be it met before or not") {
+  const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "bystanders",
+    "parameters": {"k": {"type": "i64", "time": "varying"}},
+    "buffers": {"a": {"type": "i64", "shape": [4, 2]}, "b": {"type": "i64", "shape": [2]}},
+    "statements": [{"communicate": "b[:]@1 <<= a[k / size, :]@k % size"}]})json");
+  for (const int ranks : {2, 5})
+    on_ranks(ranks, [&](Engine& engine) {
+      const std::int64_t size = engine.size();
+      Executable e = engine.compile(plan, {{"k", 0}});
+      std::vector<std::int64_t> a(8), b(2);
+      e.bind("a", a);
+      e.bind("b", b);
+      for (int run = 0; run < 24; ++run) {
+        std::ranges::fill(a, 100 * run + engine.rank());
+        const std::int64_t k = run % 3 == 2 ? 4 * size + 1 : run % 2 == 0 ? 1 : size;
+        e.set("k", k);
+        const std::string message = error_of([&] { e.run(); });
+        claim((run % 3 == 2) == (message.find("is outside the 4") != std::string::npos), message);
+        claim(run % 3 == 2 || engine.rank() != 1 || b[0] == 100 * run + k % size, "run " + std::to_string(run));
+      }
+    });
+}
+
 TEST_CASE("rows of a factorization are right when they are new, and when they are met again") {
   const Plan plan = Plan::parse(R"json({"kplan": 1, "name": "rows",
     "parameters": {"n": {"type": "i64"}, "k": {"type": "i64", "time": "varying"}},

@@ -17,14 +17,16 @@ using kplan::tests::on_ranks;
 namespace {
 
 std::string exchange_of_parts(const std::string& statement) {
-  return fmt::format(R"({{"kplan": 1, "name": "p", "parameters": {{"n": "i64"}},
+  return fmt::format(
+      R"({{"kplan": 1, "name": "p", "parameters": {{"n": "i64", "turn": {{"type": "i64", "time": "varying"}},
+                   "own": {{"type": "i64", "scope": "private", "time": "varying"}}}},
     "buffers": {{"x": {{"type": "i32", "shape": ["n"]}}, "y": {{"type": "i32", "shape": ["n"]}},
                 "count": {{"type": "i32", "shape": ["size"], "time": "varying"}},
                 "first": {{"type": "i32", "shape": ["size"], "time": "varying"}},
                 "place": {{"type": "i32", "shape": ["size"], "time": "varying"}},
                 "mine": {{"type": "i32", "shape": ["size"], "scope": "private", "time": "varying"}}}},
     "statements": [{{"name": "s", "communicate": "{}"}}]}})",
-                     statement);
+      statement);
 }
 
 Statement statement_of(const std::string& text) {
@@ -38,6 +40,11 @@ bool is_by_rows(const std::string& text) {
 
 bool has_own_rank(const std::string& text) {
   return with_own_rank(statement_of(text)).clauses[0].kind == ClauseKind::binding;
+}
+
+bool is_by_rows_when_new(const std::string& text) {
+  const auto plan = check_plan(read_plan("p.json", exchange_of_parts(text)));
+  return goes_by_rows_when_new(*plan, with_own_rank(plan->statements[0]));
 }
 
 }  // namespace
@@ -221,4 +228,16 @@ TEST_CASE("rows of a matrix that pivots choose anew in every run, from whoever h
     first[1] = 2;
     e.run();
   });
+}
+
+TEST_CASE("what parameters decide goes by rows when they are new where it is copied and environments are few") {
+  CHECK(is_by_rows_when_new("x[turn:]@r <<= y[turn:]@turn % size where r in world"));
+  CHECK(is_by_rows_when_new("x[0:turn]@(s + 1) % size <<= y[0:turn]@s where s in world"));
+  CHECK(is_by_rows_when_new("x[i]@1 <<= y[i]@turn % size where i in {turn ... n - 1}"));
+  CHECK_FALSE(is_by_rows_when_new("x[i]@1 <<= y[2 * i]@turn % size where i in {turn ... n - 1}"));
+  CHECK_FALSE(
+      is_by_rows_when_new("x[0:turn]@(s + r) % size <<= y[0:turn]@(s + 1) % size where s in world, r in world"));
+  CHECK_FALSE(is_by_rows_when_new("x[turn:]@1 << sum << y[turn:]@0"));
+  CHECK_FALSE(is_by_rows_when_new("x[own:]@1 <<= y[turn:]@0"));  // ranks could differ in what is new
+  CHECK_FALSE(is_by_rows_when_new("x[turn:]@1 <<= y[first[0]:]@0"));
 }

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "engine/runtime/program.hpp"
+#include "engine/runtime/row_choice.hpp"
 #include "engine/runtime/row_statement.hpp"
 #include "tools/kplan/dry_run.hpp"
 #include "tools/kplan/stages.hpp"
@@ -17,7 +18,7 @@ struct Lowered {
   DryRun::Visit visit;
   SpecTable specs;
   std::vector<LoweredStatement> statements;
-  std::vector<std::unique_ptr<RowStatement>> rows;  ///< by statement; null: runs by kernels
+  std::vector<std::unique_ptr<RowStatement>> rows;  ///< by statement; null: never goes by rows
 
   Lowered(const Contents& contents, std::int64_t rank, std::int64_t size)
       : dry(contents, size), visit(dry.visit(rank)), statements(lower(visit.bound, visit.schedule, specs)) {
@@ -33,8 +34,9 @@ struct Lowered {
 /// the statements.
 void each_call(const Lowered& lowered, const std::function<void(const KernelCall&, const std::string&, bool)>& f) {
   for (std::size_t k = 0; k < lowered.statements.size(); ++k) {
-    if (lowered.rows[k]) continue;
-    const std::string& name = lowered.visit.bound.model->statements[k].name;
+    const PlanModel& plan = *lowered.visit.bound.model;
+    if (lowered.rows[k] && goes_by_rows(plan, with_own_rank(plan.statements[k]))) continue;
+    const std::string& name = plan.statements[k].name;
     const LoweredStatement& s = lowered.statements[k];
     for (const auto& m : s.sends)
       for (const KernelCall& c : m.calls)

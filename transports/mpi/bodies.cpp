@@ -124,7 +124,7 @@ void Bodies::name_awaited(std::vector<int>& ranks) const {
   for (const Outgoing& body : outgoing_) ranks.push_back(body.to);
 }
 
-void Bodies::close() {
+void Bodies::close(const std::shared_ptr<const void>& memory) {
   std::erase_if(incoming_, [](const Incoming& body) { return !body.is_matched; });
   const auto are_over = [this] {
     std::erase_if(incoming_, [this](Incoming& body) { return is_complete(*world_, &body.request); });
@@ -139,9 +139,11 @@ void Bodies::close() {
     if (Clock::now() - begin >= most) break;
     pause_thread(idle, true);
   }
-  for (Incoming& body : incoming_)
-    world_->adopt({body.request}, body.kept ? std::move(body.kept->memory) : SlotMemory());
-  for (const Outgoing& body : outgoing_) world_->adopt({body.request}, SlotMemory());
+  for (Incoming& body : incoming_) {
+    if (body.kept) world_->adopt({body.request}, std::move(body.kept->memory));
+    else world_->adopt({body.request}, memory);
+  }
+  for (const Outgoing& body : outgoing_) world_->adopt({body.request}, memory);
   incoming_.clear();
   outgoing_.clear();
 }

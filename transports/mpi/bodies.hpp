@@ -25,7 +25,7 @@ class Bodies {
 
   /// Waits until KPLAN_TIMEOUT has passed for what is being written to the program's memory, a second for what others
   /// may read there, and hands over what is under way then.
-  void close();
+  void close(const std::shared_ptr<const void>& memory);
   /// Gives up all memory, when MPI has failed and may still write to it.
   void leak();
 

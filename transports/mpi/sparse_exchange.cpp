@@ -143,7 +143,7 @@ void MpiMail::close() {
     if (!is_complete(*world_, &request)) unfinished.push_back(request);
   if (!unfinished.empty()) world_->adopt(std::move(unfinished), memory_);
   inbox_.close();
-  bodies_.close();
+  bodies_.close(memory_);
 }
 
 }  // namespace
