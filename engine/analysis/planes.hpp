@@ -1,8 +1,9 @@
 #pragma once
-// Statements in which varying parameters only say which plane of a buffer is meant, as k in `u[k, :, n - 1]@i`, or where
-// a slice of a fixed length begins, as in `u[k * b : (k + 1) * b]@i`: what moves, and between whom, is the same for
-// every k; the plane lies elsewhere. So it is a buffer of its own, with a fixed pattern, which a run finds where its
-// parameters say.
+// Statements in which varying parameters only say which plane of a buffer is meant, as k in `u[k, :, n - 1]@i`, or
+// where a slice of a fixed length begins, as in `u[k * b : (k + 1) * b]@i`: what moves, and between whom, is the same
+// for every k; the plane lies elsewhere. So it is a buffer of its own, with a fixed pattern, which a run finds where
+// its parameters say. Where other things vary, too, as the owner in `u[k / size, :]@k % size`, the pattern hangs on
+// these only.
 
 #include <memory>
 #include <vector>
@@ -11,9 +12,10 @@
 
 namespace kplan {
 
-/// The plan with planes as buffers, behind those that it declares, in statements whose pattern is fixed then; the plan
-/// itself where there are none. It says the same, as long as the indices lie inside their dimensions. These hang on
-/// nothing but uniform parameters, as the extents do, so that all ranks find the same wrong.
+/// The plan with planes as buffers, behind those that it declares, in statements whose pattern is fixed then or
+/// hangs_on_parameters(); the plan itself where there are none. It says the same, as long as the indices lie inside
+/// their dimensions. These hang on nothing but uniform parameters, as the extents do, so that all ranks find the same
+/// wrong.
 std::shared_ptr<const PlanModel> with_planes(std::shared_ptr<const PlanModel> plan);
 
 /// One reference to each plane that the statement names; none where it is not one of those.

@@ -53,7 +53,7 @@ class SpecTable {
 /// What is constant in a kernel's code; the rest are arguments.
 enum class Literals : std::uint8_t {
   shapes,     ///< strides and short extents
-  extents,    ///< short extents, that innermost elements lie side by side: so many shapes occur that one kernel had
+  extents,    ///< short extents, and that innermost elements lie side by side; for so many shapes that one kernel had
               ///< better serve all
   innermost,  ///< the innermost stride: the pattern varies, and code that was made for one run should serve the next
 };

@@ -41,9 +41,10 @@ class KnownPatterns {
     std::size_t operator()(const Key& key) const;
   };
 
+  /// An expression, as steps where there are some.
   struct Deciding {
     VaryingExpression expression;
-    IndexProgram value;        ///< as steps, where there are some
+    IndexProgram value;
     std::int64_t modulus = 0;  ///< 0: the whole value matters
   };
   void find_key(const RankState& state);

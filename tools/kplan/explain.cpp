@@ -1,6 +1,7 @@
 // kplan explain: for each statement who knows its pattern and why, in which form it runs, and how much it sends,
 // counted from the schedules of all ranks, or of a few where there are too many.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -80,8 +81,14 @@ struct Explanation {
     const Statement& s = plan->statements[k];
     if (goes_by_rows(*plan, with_own_rank(s))) return "row by row";
     if (!hangs_on_parameters(*plan, s)) return "a schedule made in every run, in tens of microseconds";
-    return fmt::format("{}a schedule for each set of parameters, remembered",
-                       goes_by_rows_when_new(*plan, with_own_rank(s)) ? "row by row at first, then " : "");
+    std::vector<std::string> values;
+    const auto text_of = [&](const Expr& e) { return s.text.text.substr(e.span.begin, e.span.end - e.span.begin); };
+    for (const VaryingExpression& e : varying_expressions(*plan, s))
+      values.push_back(e.modulus ? fmt::format("({}) % {}", text_of(*e.value), text_of(*e.modulus))
+                                 : text_of(*e.value));
+    return fmt::format("{}a schedule for each value of {}, remembered",
+                       goes_by_rows_when_new(*plan, with_own_rank(s)) ? "row by row at first, then " : "",
+                       fmt::join(values, ", "));
   }
 };
 
@@ -91,8 +98,9 @@ std::string discovery_text(const Explanation& e, std::size_t statement) {
   const char* told = k.knowledge == KnowledgeClass::sender     ? ", senders tell receivers by dynamic exchange"
                      : k.knowledge == KnowledgeClass::receiver ? ", receivers tell senders by dynamic exchange"
                                                                : ", by every rank from what it knows";
-  if (k.is_varying) return fmt::format("at every run{}: {}", told, k.varying_reason);
-  return fmt::format("once, when the plan is compiled{}{}", told, planes_text(*e.plan, e.plan->statements[statement]));
+  const std::string planes = planes_text(*e.plan, e.plan->statements[statement]);
+  if (k.is_varying) return fmt::format("at every run{}: {}{}", told, k.varying_reason, planes);
+  return fmt::format("once, when the plan is compiled{}{}", told, planes);
 }
 
 Explanation count(const Contents& contents, std::int64_t size) {
