@@ -84,8 +84,8 @@ struct Explanation {
     std::vector<std::string> values;
     const auto text_of = [&](const Expr& e) { return s.text.text.substr(e.span.begin, e.span.end - e.span.begin); };
     for (const VaryingExpression& e : varying_expressions(*plan, s))
-      values.push_back(e.modulus ? fmt::format("({}) % {}", text_of(*e.value), text_of(*e.modulus))
-                                 : text_of(*e.value));
+      values.push_back(e.modulus ? fmt::format("`({}) % {}`", text_of(*e.value), text_of(*e.modulus))
+                                 : fmt::format("`{}`", text_of(*e.value)));
     return fmt::format("{}a schedule for each value of {}, remembered",
                        goes_by_rows_when_new(*plan, with_own_rank(s)) ? "row by row at first, then " : "",
                        fmt::join(values, ", "));

@@ -22,10 +22,15 @@ class Receives {
   [[gnu::hot]] std::uint64_t arrived() const { return arrived_; }
   /// Counts the next part as arrived if it is.
   bool advance(World& world);
-  /// Starts the receives of memory that is free again but for that of the parts from `kept` on.
-  [[gnu::hot]] void restart(const World& world, std::uint64_t kept) {
+  /// Starts the receives of memory that is free again but for that of the parts from `kept` on; whether there were any.
+  [[gnu::hot]] bool restart(const World& world, std::uint64_t kept) {
+    const std::uint64_t before = started_;
     for (; started_ < kept + requests_.size(); ++started_) start(world, &requests_[started_ % requests_.size()]);
+    return started_ != before;
   }
+  /// The last ones that no message has found are as if they had not been started.
+  void withdraw();
+  bool take_next(const MPI_Status& status);
   /// Takes what is left, and whether the sender has said that no more follows.
   bool drain(World& world);
   /// Takes back what is started; what cannot be is left to the world, with the memory.
@@ -60,16 +65,20 @@ Receives::Receives(World& world, const ChannelSpec& spec, int tag, const Message
   MPI_Request* const request = &requests_[arrived_ % requests_.size()];
   if (!may_end_) [[likely]] {
     if (!is_complete(world, request)) return false;
-  } else {
-    MPI_Status status;
-    if (!is_complete(world, request, &status)) return false;
-    int bytes = 0;
-    check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-    has_ended_ = bytes == 0;
-    if (has_ended_) return false;
+    ++arrived_;
+    return true;
   }
-  ++arrived_;
-  return true;
+  MPI_Status status;
+  return is_complete(world, request, &status) && take_next(status);
+}
+
+/// The next part has come; whether it is one.
+bool Receives::take_next(const MPI_Status& status) {
+  int bytes = 0;
+  check(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+  has_ended_ = may_end_ && bytes == 0;
+  if (!has_ended_) ++arrived_;
+  return !has_ended_;
 }
 
 bool Receives::drain(World& world) {
@@ -77,6 +86,23 @@ bool Receives::drain(World& world) {
   while (advance(world)) restart(world, arrived_);
   if (has_ended_) cancel(world);
   return has_ended_;
+}
+
+void Receives::withdraw() {
+  for (; started_ > arrived_ && !has_ended_; --started_) {
+    MPI_Request* const request = &requests_[(started_ - 1) % requests_.size()];
+    int has_come = 0, is_over = 0, is_cancelled = 0;
+    check(MPI_Request_get_status(*request, &has_come, MPI_STATUS_IGNORE), "MPI_Request_get_status");
+    if (has_come != 0) return;
+    MPI_Status status;
+    check(MPI_Cancel(request), "MPI_Cancel");
+    check(MPI_Test(request, &is_over, &status), "MPI_Test");
+    if (is_over == 0) return;  // a message is coming
+    check(MPI_Test_cancelled(&status, &is_cancelled), "MPI_Test_cancelled");
+    if (is_cancelled != 0) continue;
+    take_next(status);  // it was coming, and so all others before have come
+    return;
+  }
 }
 
 void Receives::cancel(World& world) {
@@ -97,13 +123,16 @@ void Receives::cancel(World& world) {
   if (!unfinished.empty()) world.adopt(std::move(unfinished), std::move(memory_));
 }
 
-class Receiver final : public ReceivingEnd, private RequestHolder {
+class Receiver final : public ReceivingEnd, private RequestHolder, private Postable {
  public:
   Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes);
-  ~Receiver() override { world_->end(this); }
+  ~Receiver() override {
+    world_->posted_receives().leave(this);
+    world_->end(this);
+  }
 
   [[gnu::hot]] const std::byte* arrived(std::uint64_t seq) override {
-    receives_.restart(*world_, released_);
+    post();
     while ((seq + 1) * parts_.count > receives_.arrived()) {
       if (!receives_.advance(*world_)) return nullptr;
     }
@@ -119,17 +148,23 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
   [[gnu::hot]] void release(std::uint64_t seq) override {
     assert((seq + 1) * parts_.count <= receives_.arrived() && seq * parts_.count == released_);
     (void)seq;
-    receives_.restart(*world_, released_);
+    post();
     released_ += parts_.count;
-    if (slots_ == 1) receives_.restart(*world_, released_);  // a long message comes only to one that is under way
+    if (slots_ == 1) post();  // a long message comes only to one that is under way
   }
 
  private:
+  void post() override {
+    if (receives_.restart(*world_, released_) && is_short_) world_->posted_receives().note(*this);
+  }
+  void withdraw() override { receives_.withdraw(); }
   void close() override;
   void leak() override { receives_.leak(); }
 
   static constexpr int most_started = 4;
+  static constexpr std::size_t longest_short = 4096;  ///< sent whether or not a receive is started
   std::shared_ptr<World> world_;
+  bool is_short_;
   bool may_leave_messages_;
   std::size_t slots_;
   MessageParts parts_;
@@ -139,14 +174,17 @@ class Receiver final : public ReceivingEnd, private RequestHolder {
 
 Receiver::Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int tag, std::size_t part_bytes)
     : world_(std::move(world)),
+      is_short_(spec.capacity_bytes <= longest_short),
       may_leave_messages_(spec.may_leave_messages),
       slots_(static_cast<std::size_t>(std::min(spec.slots, most_started))),
       parts_(spec.capacity_bytes, part_bytes),
       receives_(*world_, spec, tag, parts_, slots_) {
   world_->enter(this);
+  if (is_short_) world_->posted_receives().enter(this);
   try {
-    receives_.restart(*world_, released_);
+    post();
   } catch (...) {
+    world_->posted_receives().leave(this);
     world_->leave(this);
     world_->taint();
     receives_.leak();  // requests that were started may use it
@@ -155,6 +193,7 @@ Receiver::Receiver(std::shared_ptr<World> world, const ChannelSpec& spec, int ta
 }
 
 void Receiver::close() {
+  world_->posted_receives().leave(this);
   if (!may_leave_messages_) return receives_.cancel(*world_);
   const auto left = std::make_shared<Receives>(std::move(receives_));
   receives_.give_up();

@@ -78,6 +78,9 @@ class MpiTransport final : public Backend {
   bool places_messages(int) const override { return true; }
   [[gnu::hot]] void progress() override { world_->drive(); }
   void pause(unsigned idle_rounds) override {
+    constexpr unsigned long_wait = 1u << 12;
+    if (idle_rounds == long_wait) [[unlikely]]
+      world_->posted_receives().post_all();
     // MPI moves long messages only while it is asked to: a rank that sleeps, or yields to another process, holds up
     // both ends.
     pause_thread(idle_rounds, is_oversubscribed_, {.spins = 1u << 14, .yields = 1u << 16});

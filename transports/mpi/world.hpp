@@ -11,6 +11,7 @@
 
 #include "kplan/transport.hpp"
 #include "transports/mpi/call.hpp"
+#include "transports/mpi/posted_receives.hpp"
 #include "transports/nbx.hpp"
 #include "transports/slot_memory.hpp"
 
@@ -72,6 +73,9 @@ class World {
   /// Worlds that one transport uses one after the other share theirs.
   const std::shared_ptr<InFlightList>& in_flight() const { return in_flight_; }
 
+  /// Receives that are started ahead.
+  PostedReceives& posted_receives() { return posted_receives_; }
+
   /// Takes over what could not end when its channel closed, with the memory that it works on. is_over() makes MPI calls
   /// to move it on: now, whenever something is taken over, and when the world ends, until it is true.
   void adopt(std::function<bool()> is_over, std::shared_ptr<const void> memory);
@@ -108,6 +112,7 @@ class World {
   void settle(Clock::time_point deadline);
 
   Limits limits_;
+  PostedReceives posted_receives_;
   std::shared_ptr<Session> session_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
