@@ -25,6 +25,7 @@ using namespace std::chrono_literals;
 namespace {
 
 bool fails_to_warm = false, fails_to_duplicate = false;
+int cancelled = 0;  ///< requests
 
 /// What allocate() says while the process is limited to so much of a resource.
 std::string refusal_under(decltype(RLIMIT_FSIZE) resource, rlim_t most, Transport& transport, std::size_t bytes) {
@@ -50,6 +51,11 @@ extern "C" int MPI_Isend(const void* memory, int count, MPI_Datatype type, int t
                          MPI_Request* request) {
   if (fails_to_warm && tag == tag_of_warming) return MPI_ERR_OTHER;
   return PMPI_Isend(memory, count, type, to, tag, comm, request);
+}
+
+extern "C" int MPI_Cancel(MPI_Request* request) {
+  ++cancelled;
+  return PMPI_Cancel(request);
 }
 
 extern "C" int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* out) {
@@ -134,6 +140,34 @@ TEST_CASE("messages of more bytes than a count can say are whole") {
       }
     });
   }
+}
+
+TEST_CASE("receives of channels that are not in use are withdrawn, and what comes by these is there all the same") {
+  for (const int ranks : {2, 3})
+    on_limited_ranks(ranks, {}, [](Transport& transport) {
+      constexpr std::uint64_t rounds = 12, busy_messages = 700;
+      const auto busy = open_ring(transport, 100, 4), idle = open_ring(transport, 100, 4),
+                 late = open_ring(transport, 100, 3), ending = open_ring(transport, 100, 4, true),
+                 large = open_ring(transport, 9000, 4);
+      std::uint64_t seq = 0, late_seq = 0;
+      for (std::uint64_t round = 0; round < rounds; ++round) {
+        const int before = cancelled;
+        // Some messages come before the receives are withdrawn, some after that, up to as many as there are slots.
+        for (std::uint64_t k = 0; k < round % 3; ++k) send(transport, *late[0], late_seq + k, 100, 1);
+        if (round % 4 == 1) send(transport, *ending[0], round / 4, 60, 1);
+        for (std::uint64_t k = 0; k < busy_messages; ++k, ++seq) {
+          send(transport, *busy[0], seq, 100, 1);
+          receive(transport, *busy[1], seq, 100, 1);
+        }
+        claim(round == 0 || cancelled > before, "none were withdrawn");
+        for (std::uint64_t k = 0; k < round % 3; ++k) receive(transport, *late[1], late_seq++, 100, 1);
+        if (round % 4 == 1) receive(transport, *ending[1], round / 4, 60, 1);
+        for (const auto* channels : {&idle, &large}) {
+          send(transport, *(*channels)[0], round, 100, 1);
+          receive(transport, *(*channels)[1], round, 100, 1);
+        }
+      }
+    });
 }
 
 TEST_CASE("channels can be opened for ever though a communicator has few tags") {
