@@ -180,6 +180,7 @@ class Panels {
     builder.buffer("level", Scalar::i32, {"2", "rows * width"}).buffer("straight", Scalar::i32, {"rows * width"});
     builder.buffer("gathered", Scalar::i32, {"rows", "width"}).buffer("spread", Scalar::i32, {"rows * width", "2"});
     builder.buffer("sums", Scalar::i64, {"rows * width"}).buffer("ring", Scalar::i32, {"2", "rows * width"});
+    builder.buffer("team", Scalar::i32, {"rows * width"}).group("halves", "rank % 2", "-rank");
     builder.communicate("straight", "straight[:]@r <<= flat[k / size, :]@k % size where r in world");
     builder.communicate("gathered",
                         "gathered[:, :]@r <<= blocks[:, k / size * width : (k / size + 1) * width]@k % size "
@@ -188,11 +189,13 @@ class Panels {
     builder.communicate("sums", "sums[:]@r << sum << 2 * flat[k / size, :]@k % size where r in world");
     builder.communicate("level", "level[(k + 1) % 2, :]@(k + 1) % size <<= level[k % 2, :]@k % size");
     builder.communicate("ring", "ring[k / size % 2, k % size :]@(rank + 1) % size <<= ring[k % 2, k % size :]@rank");
+    builder.communicate("team", "team[:]@r <<= flat[k % panels, :]@(k + 1) % size where r in halves").group("halves");
     executable_.emplace(engine.compile(builder.build(),
                                        {{"panels", panels}, {"rows", rows}, {"width", width}, {"k", std::int64_t{0}}}));
     for (const auto& [name, buffer] : {std::pair{"flat", &flat_},
                                        {"blocks", &blocks_},
                                        {"level", &level_},
+                                       {"team", &team_},
                                        {"straight", &straight_},
                                        {"gathered", &gathered_},
                                        {"spread", &spread_},
@@ -214,12 +217,16 @@ class Panels {
   bool is_right(int run, std::int64_t k) const {
     const auto owner = static_cast<int>(k % size_);
     const std::int64_t panel = k / size_, next = (k + 1) % 2, now = k % 2;
+    // Halves are numbered from their last rank on.
+    const int last = size_ - 1 - (size_ - 1 - rank_) % 2, members = last / 2 + 1;
+    const int team_owner = last - 2 * static_cast<int>((k + 1) % members);
     for (std::int64_t i = 0; i < length; ++i) {
       const auto n = static_cast<std::size_t>(i);
       const std::int32_t sent = value(run, owner, 0, panel * length + i);
       if (straight_[n] != sent || spread_[2 * n + 1] != sent || spread_[2 * n] != -1) return false;
       if (sums_[n] != run + std::int64_t{2} * sent) return false;
       if (gathered_[n] != value(run, owner, 1, i / width * panels * width + panel * width + i % width)) return false;
+      if (team_[n] != value(run, team_owner, 0, k % panels * length + i)) return false;
       const std::int64_t to = panel % 2;  // the place's plane, which may be the value's, too
       if (ring_[static_cast<std::size_t>(to * length + i)] !=
           (i < owner ? value(run, rank_, 3, to * length + i)
@@ -243,7 +250,7 @@ class Panels {
   std::optional<Executable> executable_;
   std::vector<std::int32_t> flat_ = std::vector<std::int32_t>(panels * elements), blocks_ = flat_;
   std::vector<std::int32_t> level_ = std::vector<std::int32_t>(2 * elements), spread_ = level_, ring_ = level_;
-  std::vector<std::int32_t> straight_ = std::vector<std::int32_t>(elements), gathered_ = straight_;
+  std::vector<std::int32_t> straight_ = std::vector<std::int32_t>(elements), gathered_ = straight_, team_ = straight_;
   std::vector<std::int64_t> sums_ = std::vector<std::int64_t>(elements);
 };
 
