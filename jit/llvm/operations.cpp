@@ -4,6 +4,8 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include <cmath>
+
 namespace kplan::jit {
 namespace {
 
@@ -23,6 +25,26 @@ Value* canonical(Builder& b, Value* x) {
   return b.CreateSelect(b.CreateFCmpUNO(x, x), llvm::ConstantFP::getQNaN(x->getType()), x);
 }
 
+/// The integer that a real number is without its fraction, the nearest that there is where it is beyond them all, or 0
+/// where it is no number.
+Value* saturated(Builder& b, Value* v, Scalar from, Scalar to) {
+  llvm::Type* const target = like(v, register_type(b.getContext(), to));
+  const auto bits = static_cast<int>(8 * size_of(to));
+  const bool has_all = bits <= (from == Scalar::f64 ? 32 : 16), fits_in_i32 = bits < 32 || is_signed_integer(to);
+  if (!has_all || !fits_in_i32) {
+    const auto id = is_signed_integer(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return b.CreateIntrinsic(id, {target, v->getType()}, {v});
+  }
+  // Vectors of these intrinsics are taken apart; clamped first, as what `from` has exactly, they are not.
+  const int digits = is_signed_integer(to) ? bits - 1 : bits;
+  Value* const most = llvm::ConstantFP::get(v->getType(), std::ldexp(1.0, digits) - 1);
+  Value* const least = llvm::ConstantFP::get(v->getType(), is_signed_integer(to) ? -std::ldexp(1.0, digits) : 0.0);
+  v = b.CreateSelect(b.CreateFCmpUNO(v, v), zero(v), v);
+  v = b.CreateSelect(b.CreateFCmpOGT(v, least), v, least);
+  v = b.CreateSelect(b.CreateFCmpOLT(v, most), v, most);
+  return b.CreateIntCast(b.CreateFPToSI(v, like(v, b.getInt32Ty())), target, /*isSigned=*/true);
+}
+
 Value* convert_part(Builder& b, Value* v, Scalar from, Scalar to) {
   llvm::Type* target = like(v, register_type(b.getContext(), to));
   if (from == to) return v;
@@ -31,10 +53,7 @@ Value* convert_part(Builder& b, Value* v, Scalar from, Scalar to) {
     Value* out = b.CreateFPCast(v, target);
     return size_of(to) < size_of(from) ? canonical(b, out) : out;
   }
-  if (is_real(from)) {
-    const auto id = is_signed_integer(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return b.CreateIntrinsic(id, {target, v->getType()}, {v});
-  }
+  if (is_real(from)) return saturated(b, v, from, to);
   const bool is_signed = is_signed_integer(from);
   if (is_real(to)) return is_signed ? b.CreateSIToFP(v, target) : b.CreateUIToFP(v, target);
   return b.CreateIntCast(v, target, is_signed);

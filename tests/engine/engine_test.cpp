@@ -394,3 +394,48 @@ TEST_CASE("a set that is an empty buffer has no values") {
 }
 
 TEST_CASE("an engine needs a transport") { CHECK_THROWS_WITH(Engine(nullptr), Catch::Contains("KP-E009")); }
+
+TEST_CASE("real numbers become integers alike in code and out of it, whatever they are") {
+  std::vector<double> numbers{0.0,        0.5,    1.9,     127.5,  128,          255.9,      256,          32767.9,
+                              32768,      32769,  65535.5, 65536,  2147483647.5, 2147483648, 2147483649.5, 4294967295.5,
+                              4294967296, 9.3e18, 1.9e19,  1e-310, 1e30,         HUGE_VAL,   std::nan("")};
+  for (const double x : std::vector(numbers)) numbers.push_back(-x);
+  while (numbers.size() < 200) numbers.push_back(numbers[numbers.size() - 46] + 1);  // vectors and what is left of them
+  const auto check = [&](auto from, const std::string& from_name, auto to, Scalar type) {
+    using From = decltype(from);
+    using To = decltype(to);
+    const std::string name(name_of(type));
+    PlanBuilder builder("cast");
+    builder.parameter("n", Scalar::i64).buffer("x", sizeof(From) == 8 ? Scalar::f64 : Scalar::f32, {"n"});
+    builder.buffer("y", type, {"n"}).communicate("cast", "y[k]@rank <<= " + name + "(x[k])@rank where k in range(n)");
+    std::vector<From> x;
+    for (const double v : numbers) x.push_back(static_cast<From>(v));
+    std::vector<To> y(x.size());
+    transport::run_local(1, [&](std::shared_ptr<transport::Transport> transport) {
+      Engine engine(transport);
+      Executable e = engine.compile(builder.build(), {{"n", x.size()}}, Code::before_return);
+      e.bind("x", x);
+      e.bind("y", y);
+      e.run();
+    });
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      INFO(from_name << " " << x[k] << " to " << name);
+      const ScalarValue expected = convert(ScalarValue::real(static_cast<double>(x[k])), type);
+      To value{};
+      std::memcpy(&value, expected.bits, sizeof value);
+      CHECK(y[k] == value);
+    }
+  };
+  const auto check_all = [&](auto from, const std::string& name) {
+    check(from, name, std::int8_t{}, Scalar::i8);
+    check(from, name, std::uint8_t{}, Scalar::u8);
+    check(from, name, std::int16_t{}, Scalar::i16);
+    check(from, name, std::uint16_t{}, Scalar::u16);
+    check(from, name, std::int32_t{}, Scalar::i32);
+    check(from, name, std::uint32_t{}, Scalar::u32);
+    check(from, name, std::int64_t{}, Scalar::i64);
+    check(from, name, std::uint64_t{}, Scalar::u64);
+  };
+  check_all(double{}, "f64");
+  check_all(float{}, "f32");
+}
