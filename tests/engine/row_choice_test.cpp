@@ -18,8 +18,8 @@ namespace {
 
 std::string exchange_of_parts(const std::string& statement) {
   return fmt::format(
-      R"({{"kplan": 1, "name": "p", "parameters": {{"n": "i64", "turn": {{"type": "i64", "time": "varying"}},
-                   "own": {{"type": "i64", "scope": "private", "time": "varying"}}}},
+      R"({{"kplan": 1, "name": "p", "parameters": {{"n": "i64", "turn": {{"type": "i64", "time": "varying", "default": 0}},
+                   "own": {{"type": "i64", "scope": "private", "time": "varying", "default": 0}}}},
     "buffers": {{"x": {{"type": "i32", "shape": ["n"]}}, "y": {{"type": "i32", "shape": ["n"]}},
                 "count": {{"type": "i32", "shape": ["size"], "time": "varying"}},
                 "first": {{"type": "i32", "shape": ["size"], "time": "varying"}},

@@ -78,7 +78,7 @@ class MpiTransport final : public Backend {
   bool places_messages(int) const override { return true; }
   [[gnu::hot]] void progress() override { world_->drive(); }
   void pause(unsigned idle_rounds) override {
-    constexpr unsigned long_wait = 1u << 12;
+    constexpr unsigned long_wait = 1u << 15;
     if (idle_rounds == long_wait) [[unlikely]]
       world_->posted_receives().post_all();
     // MPI moves long messages only while it is asked to: a rank that sleeps, or yields to another process, holds up
