@@ -179,6 +179,10 @@ void check_claim(const PlanModel& plan, const Statement& s, const Knowledge& inf
 
 VaryingNames varying_names(const PlanModel& plan, const Statement& s) { return Inference(plan, s).varying_names(); }
 
+bool is_told(const Knowledge& knowledge) {
+  return knowledge.knowledge == KnowledgeClass::sender || knowledge.knowledge == KnowledgeClass::receiver;
+}
+
 bool hangs_on_parameters(const PlanModel& plan, const Statement& s) {
   return !is_told(infer_knowledge(plan, s)) && varying_names(plan, s).buffers.empty();
 }

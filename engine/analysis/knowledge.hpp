@@ -23,6 +23,9 @@ Knowledge infer_knowledge(const PlanModel& plan, const Statement& s);
 /// The same of all statements, by number.
 std::vector<Knowledge> infer_knowledge(const PlanModel& plan);
 
+/// Whether the ranks that evaluate the where-list must tell the others.
+bool is_told(const Knowledge& knowledge);
+
 /// The varying parameters and buffers that decide which elements move.
 struct VaryingNames {
   std::set<int> parameters, buffers;

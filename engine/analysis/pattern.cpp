@@ -304,10 +304,6 @@ std::vector<int> generators_of(const Statement& s) {
   return out;
 }
 
-bool is_told(const Knowledge& knowledge) {
-  return knowledge.knowledge == KnowledgeClass::sender || knowledge.knowledge == KnowledgeClass::receiver;
-}
-
 StatementPattern find_pattern(const BoundPlan& bound, const Statement& s, const Knowledge& knowledge) {
   return with_finder(bound, s, knowledge, [&](PatternFinder& finder) {
     finder.check_deciders();

@@ -59,9 +59,6 @@ struct Notice {
   std::vector<Part> parts;
 };
 
-/// Whether the ranks that evaluate the where-list must tell the others.
-bool is_told(const Knowledge& knowledge);
-
 /// Works out both halves of the pattern of a global or corresponding statement for the rank of `bound.state`. Throws
 /// PlanError that names the environment. Cost: grows with what this rank moves; see solver.hpp.
 StatementPattern find_pattern(const BoundPlan& bound, const Statement& s, const Knowledge& knowledge);
