@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "engine/analysis/index_program.hpp"
 #include "engine/analysis/knowledge.hpp"
 #include "engine/bind.hpp"
 #include "engine/schedule/schedule.hpp"
@@ -416,43 +415,4 @@ TEST_CASE("planes of memory that receivers read, with sums, conversions and long
         claim(sums == expected, "sums of run " + std::to_string(run));
       }
     });
-}
-
-TEST_CASE("index expressions as steps have the values that they have as trees") {
-  const auto model_of = [](const std::string& text) {
-    return plan_of(communicate("a[" + text + ", 0]@1 <<= b[0, 0]@0"));
-  };
-  const auto index_of = [](const Plan& plan) {
-    return plan.model().statements[0].reductions[0].place->subscripts[0].lo;
-  };
-  constexpr std::int64_t size = 3;
-  for (const std::string text :
-       {"k", "7", "size", "k + j", "k - 2 * j", "(k + j) % size", "k / size * n + 3", "k % j", "k / j",
-        "n * (k - j) * (k + j)", "(k - j) % (j - n)", "k - (j - (n - (k - (j - n))))"}) {
-    INFO(text);
-    const Plan plan = model_of(text);
-    const std::shared_ptr<const PlanModel> model{std::shared_ptr<const void>(), &plan.model()};
-    RankState state = bind_values(model, {}, 0, size).bound.state;
-    const ExprPtr e = index_of(plan);
-    const IndexProgram program(*e, size);
-    REQUIRE(program.is_complete());
-    for (const std::int64_t k : {std::int64_t{0}, std::int64_t{5}, std::int64_t{-7}, INT64_MIN, INT64_MAX})
-      for (const std::int64_t j : {std::int64_t{0}, std::int64_t{1}, std::int64_t{-1}, std::int64_t{3}, INT64_MIN}) {
-        state.parameters[static_cast<std::size_t>(model->find_parameter("k"))] = ScalarValue::integer(k);
-        state.parameters[static_cast<std::size_t>(model->find_parameter("j"))] = ScalarValue::integer(j);
-        std::optional<std::int64_t> expected;
-        try {
-          expected = evaluate_index(*e, {.state = &state});
-        } catch (const EvaluationFault&) {
-        }
-        std::int64_t value = 0;
-        CHECK(program.evaluate(state.parameters, value) == expected.has_value());
-        if (expected) CHECK(value == *expected);
-      }
-  }
-  for (const std::string text : {"rank + k", "min(k, j)", "k < j ? k : j", "k+(k+(k+(k+(k+(k+(k+(k+(k+(k+j)))))))))"}) {
-    INFO(text);
-    const Plan plan = model_of(text);
-    CHECK_FALSE(IndexProgram(*index_of(plan), size).is_complete());
-  }
 }
